@@ -15,6 +15,7 @@
 #include "vectis/nn/layer.hpp"
 #include "vectis/nn/loader.hpp"
 #include "vectis/nn/loss.hpp"
+#include "vectis/nn/memory_prediction.hpp"
 #include "vectis/nn/module.hpp"
 #include "vectis/nn/network.hpp"
 #include "vectis/nn/normalization.hpp"

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "array/dry_run.hpp"
 #include "array/element_code.hpp"
 #include "array/engine.hpp"
 #include "array/strided.hpp"
@@ -35,6 +36,20 @@ std::shared_ptr<Storage> copied_as(const Node& node, DType type) {
   kernel.store(type == node.type ? value : converted(kernel.code(), value, type), type, copy);
   kernel.run(*node.lane, node.elements());
   return copy;
+}
+
+// The elements of arrays without memory: true, and finite.
+void fill_with_ones(DType type, std::span<std::byte> target) {
+  const std::size_t bytes = size_of(type);
+  for (std::size_t at = 0; at < target.size(); at += bytes) {
+    if (is_real(type)) {
+      const double one = 1;
+      store_wide(type, &one, 1, &target[at]);
+    } else {
+      const std::int64_t one = 1;
+      store_wide(type, &one, 1, &target[at]);
+    }
+  }
 }
 
 }  // namespace
@@ -129,6 +144,7 @@ DeviceElements as_float32(const Node& node) {
 
 void read_elements(const Node& node, std::span<std::byte> target) {
   if (target.empty()) return;
+  if (is_without_memory(*node.storage)) return fill_with_ones(node.type, target);
   if (node.storage->host == nullptr) {
     const DeviceElements from = contiguous_on_device(node);
     node.lane->copy_to_host(*from.storage, static_cast<std::uint64_t>(from.offset) * node.element_bytes(), target);

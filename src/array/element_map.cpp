@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "array/dry_run.hpp"
 #include "array/element_kernels.hpp"
 #include "array/engine.hpp"
 #include "array/map_program.hpp"
@@ -332,7 +333,33 @@ void run(const MapProgram& program, std::span<const Node* const> nodes,
   });
 }
 
+// Whether a group of one function is computed row by row, from inputs in place.
+bool runs_by_rows(std::span<Node* const> members) {
+  return members.size() == 1 && kernel_of(*members.front()) != nullptr && Rows::fit(*members.front());
+}
+
+// Whether MapInput copies the elements of a node.
+bool is_copied(const Node& node) {
+  return !node.is_contiguous && !node.is_uniform() && node.elements() > gathered_block &&
+         adjacent_axis(MergedAxes(node.shape, node.strides).strides);
+}
+
 }  // namespace
+
+std::vector<std::shared_ptr<Storage>> copies_of_map_inputs(std::span<Node* const> members, DryRun& run) {
+  std::vector<std::shared_ptr<Storage>> copies;
+  if (!members.front()->lane->is_host() || runs_by_rows(members)) return copies;
+  std::vector<const Node*> seen;
+  for (const Node* const member : members) {
+    for (const Tensor& input : member->inputs) {
+      const Node* const node = input.node().get();
+      if (!node->is_computed || std::ranges::find(seen, node) != seen.end()) continue;
+      seen.push_back(node);
+      if (is_copied(*node)) copies.push_back(run.copy_unless_contiguous(*node));
+    }
+  }
+  return copies;
+}
 
 ElementMaps::ElementMaps() = default;
 ElementMaps::~ElementMaps() = default;

@@ -42,6 +42,9 @@ class ElementMaps {
   std::map<Key, std::shared_ptr<const MapProgram>> programs_;
 };
 
+// Returns the copies that compute_map() makes of inputs whose elements are not in row-major order.
+std::vector<std::shared_ptr<Storage>> copies_of_map_inputs(std::span<Node* const> members, DryRun& run);
+
 // Computes a group: nodes of element functions of one shape, inputs before their consumers. Allocates and sets the
 // storage of `outputs`, which are members; the others are computed in passing. Throws Allocation when memory is short.
 void compute_map(std::span<Node* const> members, std::span<const std::shared_ptr<Node>> outputs);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "array/device_kernel.hpp"
+#include "array/dry_run.hpp"
 #include "device/cores.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
@@ -64,10 +65,17 @@ struct FailedOperation {
 }
 
 void compute(Node& node) {
+  if (DryRun* const run = DryRun::current()) return run->compute(node);
   const Primitive& primitive = *node.primitive;
   if (node.lane->is_host()) return primitive.compute(node);
   if (primitive.runs_on_device(node)) return primitive.compute_on_device(node);
   compute_by_host(primitive, node);
+}
+
+void compute_group(std::span<Node* const> members, std::span<const std::shared_ptr<Node>> outputs) {
+  if (DryRun* const run = DryRun::current()) return run->compute_map(members, outputs);
+  if (outputs.front()->lane->is_host()) return compute_map(members, outputs);
+  compute_map_on_device(members, outputs);
 }
 
 }  // namespace
@@ -88,6 +96,7 @@ Lane& Engine::lane(const std::optional<Device>& device) {
 }
 
 void Engine::evaluate(std::span<const Tensor> roots) {
+  if (const DryRun* const run = DryRun::current()) compute_older(*run, roots);
   const Observation observation(observer_);
   auto batch = std::make_shared<Batch>();
   const std::unique_lock running(batch->running);
@@ -98,6 +107,21 @@ void Engine::evaluate(std::span<const Tensor> roots) {
   for (Node* const node : order) node->batch = batch;
   lock.unlock();
   run(steps, observation);
+}
+
+// Computes what the program recorded before the dry run, since it needs the values afterwards.
+void Engine::compute_older(const DryRun& run, std::span<const Tensor> roots) {
+  std::vector<Tensor> older;
+  {
+    std::vector<Node*> order;
+    const std::unique_lock lock = collect_idle(roots, order);
+    for (Node* const node : order) {
+      if (run.is_older(*node)) older.emplace_back(node->shared_from_this());
+    }
+  }
+  if (older.empty()) return;
+  const DryRun::Pause pause;
+  evaluate(older);
 }
 
 void Engine::visit_steps(std::span<const Tensor> roots, const std::function<void(const Step&)>& visit) {
@@ -117,6 +141,13 @@ std::unique_lock<std::mutex> Engine::collect_idle(std::span<const Tensor> roots,
     check_other_thread(*other);
     const std::scoped_lock wait(other->running);
   }
+}
+
+void Primitive::dry_run(Node& node, DryRun& run) const {
+  run.allocate(node);
+  if (!node.lane->is_host() || node.elements() == 0) return;
+  std::vector<std::shared_ptr<Storage>> copies;
+  for (const Tensor& input : node.inputs) copies.push_back(run.copy_unless_contiguous(*input.node()));
 }
 
 double Primitive::operations(const Node& node) const {
@@ -178,11 +209,7 @@ void Engine::run(std::span<const Step> steps, const Observation& observation) {
         finish({&computed, 1}, {});
       } else {
         const std::vector<std::shared_ptr<Node>> outputs = outputs_of(step);
-        if (outputs.front()->lane->is_host()) {
-          compute_map(step.members, outputs);
-        } else {
-          compute_map_on_device(step.members, outputs);
-        }
+        compute_group(step.members, outputs);
         finish(outputs, step.members);
       }
     }

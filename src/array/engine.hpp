@@ -75,6 +75,7 @@ class Engine {
  private:
   std::unique_lock<std::mutex> collect_idle(std::span<const Tensor> roots, std::vector<Node*>& order);
   std::shared_ptr<Batch> collect(std::span<const Tensor> roots, std::vector<Node*>& order);
+  void compute_older(const DryRun& run, std::span<const Tensor> roots);
   void run(std::span<const Step> steps, const Observation& observation);
   void finish(std::span<const std::shared_ptr<Node>> computed, std::span<Node* const> members);
 

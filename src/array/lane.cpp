@@ -64,21 +64,26 @@ Stream& Lane::stream() {
   return *stream_;
 }
 
+std::uint64_t Lane::pool_bytes(std::uint64_t bytes) const noexcept {
+  if (is_host_) return bytes <= Storage::inline_bytes ? 0 : bytes;
+  return std::max<std::uint64_t>(1, (bytes + word - 1) / word) * word;
+}
+
 std::shared_ptr<Storage> Lane::allocate(std::uint64_t bytes) {
   auto storage = std::make_shared<Storage>();
-  if (is_host_ && bytes <= Storage::inline_bytes) {
+  const std::uint64_t pooled = pool_bytes(bytes);
+  if (pooled == 0) {
     storage->host = storage->small.data();
     return storage;
   }
   if (is_host_) {
-    storage->buffer = pool_.allocate_bytes(device_.id(), bytes, options_);
+    storage->buffer = pool_.allocate_bytes(device_.id(), pooled, options_);
     storage->host = storage->buffer.memory().address();
     return storage;
   }
   const std::scoped_lock lock(mutex_);
   (void)stream();
-  const std::uint64_t words = std::max<std::uint64_t>(1, (bytes + word - 1) / word);
-  storage->buffer = pool_.allocate_bytes(device_.id(), words * word, options_);
+  storage->buffer = pool_.allocate_bytes(device_.id(), pooled, options_);
   storage->lane = this;
   ++counts_.allocations;
   return storage;

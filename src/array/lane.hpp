@@ -44,6 +44,8 @@ class Lane {
   // setting `array.wide_types`, refuses them.
   [[nodiscard]] DType placed_type(std::string_view op, DType type, const std::optional<WideTypes>& wide_types);
 
+  // Returns the bytes that storage for `bytes` bytes takes from the pool; 0: it is in the Storage itself.
+  [[nodiscard]] std::uint64_t pool_bytes(std::uint64_t bytes) const noexcept;
   // Returns memory for `bytes` bytes with undefined content. Throws Allocation when memory is short.
   [[nodiscard]] std::shared_ptr<Storage> allocate(std::uint64_t bytes);
   // Allocates the storage of `node`, contiguous. Throws Allocation when memory is short.

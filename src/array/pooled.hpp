@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "array/dry_run.hpp"
 #include "array/lane.hpp"
 #include "array/node.hpp"
 #include "array/strided.hpp"
@@ -36,5 +37,15 @@ struct PooledElements {
   std::shared_ptr<Storage> storage;
   std::int64_t offset;
 };
+
+// Memory as allocate_in_pool() returns it, in a dry run.
+inline std::shared_ptr<Storage> workspace_in_pool(DryRun& run, const Lane& lane, std::uint64_t bytes) {
+  return run.workspace(lane, std::max<std::uint64_t>(bytes, Storage::inline_bytes + 1));
+}
+// The copy that PooledElements makes; null: none.
+inline std::shared_ptr<Storage> pooled_copy(DryRun& run, const Node& node) {
+  if (node.is_contiguous && is_in_pool(*node.storage)) return nullptr;
+  return workspace_in_pool(run, *node.lane, static_cast<std::uint64_t>(node.elements()) * node.element_bytes());
+}
 
 }  // namespace vectis::inline v0_1::array

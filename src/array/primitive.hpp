@@ -12,6 +12,7 @@
 namespace vectis::inline v0_1::array {
 
 struct ElementFunction;
+class DryRun;
 
 // One kind of computation with its parameters: how the value is computed and what its gradient is. The rule for shapes
 // and types is the function that records it, beside it in its file. Immutable, shared by nodes.
@@ -32,6 +33,10 @@ class Primitive {
   virtual void compute_on_device(Node& /*node*/) const {}
   // Returns whether compute_on_device() computes `node`, whose inputs need not have values yet.
   [[nodiscard]] virtual bool runs_on_device(const Node& /*node*/) const { return false; }
+  // Does what computing does with memory, without the elements: sets storage, offset and strides, and takes from `run`
+  // what the computation would allocate. By default the storage of the value and, on the CPU, copies of inputs that are
+  // not in row-major order.
+  virtual void dry_run(Node& node, DryRun& run) const;
   // Returns an estimate of the arithmetic operations that computing `node` takes.
   [[nodiscard]] virtual double operations(const Node& node) const;
   // Returns the gradient of each input from `adjoint`, the gradient of `output`: the vector-Jacobian product. A
@@ -48,6 +53,7 @@ class Primitive {
 class ViewPrimitive : public Primitive {
  public:
   void compute_on_device(Node& node) const final { compute(node); }
+  void dry_run(Node& node, DryRun& /*run*/) const final { compute(node); }
   [[nodiscard]] bool runs_on_device(const Node& /*node*/) const final { return true; }
   [[nodiscard]] double operations(const Node& /*node*/) const final { return 0; }
 };

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <limits>
 
+#include "array/dry_run.hpp"
 #include "array/engine.hpp"
+#include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::array {
 
@@ -85,13 +87,15 @@ MergedAxes::MergedAxes(const Shape& extents, const Shape& strides_of_extents) {
   }
 }
 
-StridedReader::StridedReader(const std::byte* data, std::size_t element_bytes, const Shape& shape, const Shape& strides)
-    : data_(data), element_bytes_(element_bytes), axes_(shape, strides) {
-  const Shape& merged = axes_.strides;
-  if (merged[merged.rank() - 1] <= 1) return;
-  const auto* const found = std::ranges::find(merged, 1);
-  if (found != merged.end()) adjacent_ = static_cast<std::size_t>(found - merged.begin());
+std::optional<std::size_t> adjacent_axis(const Shape& strides) {
+  if (strides[strides.rank() - 1] <= 1) return std::nullopt;
+  const auto* const found = std::ranges::find(strides, 1);
+  if (found == strides.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - strides.begin());
 }
+
+StridedReader::StridedReader(const std::byte* data, std::size_t element_bytes, const Shape& shape, const Shape& strides)
+    : data_(data), element_bytes_(element_bytes), axes_(shape, strides), adjacent_(adjacent_axis(axes_.strides)) {}
 
 void StridedReader::read(std::int64_t first, std::int64_t count, std::byte* target) const {
   const std::size_t inner = axes_.shape.rank() - 1;
@@ -166,6 +170,11 @@ void StridedReader::read_all(Executor& executor, std::byte* target) const {
 }
 
 const std::byte* contiguous_data(const Node& node, std::shared_ptr<Storage>& keep) {
+  if (is_without_memory(*node.storage)) {
+    throw Error(ErrorCode::unsupported, "predict_memory",
+                "the elements of an array are needed, which are not computed while memory is predicted; leave the "
+                "function out of the loss");
+  }
   if (node.is_contiguous) return node.host_data();
   keep = node.lane->allocate(static_cast<std::uint64_t>(node.elements()) * node.element_bytes());
   StridedReader(node).read_all(node.lane->executor(), keep->host);

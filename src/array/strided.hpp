@@ -23,6 +23,10 @@ struct MergedAxes {
   Shape strides;  // in elements
 };
 
+// Returns an axis of stride 1 of merged strides whose last one is larger: elements that are adjacent in memory are then
+// far apart in row-major order.
+[[nodiscard]] std::optional<std::size_t> adjacent_axis(const Shape& strides);
+
 // A computed node in host memory whose elements are read in row-major order. Immutable, thread-safe; refers to the
 // node's memory.
 class StridedReader {

@@ -43,6 +43,10 @@ DevicePool::DevicePool(Runtime& runtime, std::unique_ptr<MemoryResource> upstrea
       allocation_max_(allocation_max_of(upstream_->context())),
       map_(unit_, DeviceMemory::can_slice(upstream_->context())) {}
 
+std::uint64_t DevicePool::block_bytes(std::uint64_t bytes) const noexcept {
+  return policy_.caching ? class_bytes(bytes, unit_) : round_up(bytes, unit_);
+}
+
 DevicePool::~DevicePool() {
   if (forked()) return;
   blocks_.clear();

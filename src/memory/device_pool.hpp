@@ -100,6 +100,8 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   [[nodiscard]] MemoryUsage usage() const;
   // Returns the bytes held from the device divided by the limit, at most 1; 0 when nothing is held.
   [[nodiscard]] double pressure() const;
+  // Returns the bytes of a block for a request of `bytes` bytes, 1 to 2^62: rounded up to its size class.
+  [[nodiscard]] std::uint64_t block_bytes(std::uint64_t bytes) const noexcept;
   [[nodiscard]] DeviceContext context() const { return upstream_->context(); }
   [[nodiscard]] TagTable& tags() noexcept { return tags_; }
   [[nodiscard]] Budget& budget() noexcept { return *budget_; }

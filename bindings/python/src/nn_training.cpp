@@ -261,12 +261,111 @@ void bind_evaluate(nb::module_& module) {
       "Return loss and metrics of a network over a data set.");
 }
 
+// The fields of MemoryPrediction in their order.
+nb::tuple as_tuple(const nn::MemoryPrediction& memory) {
+  return nb::make_tuple(memory.peak_bytes, memory.parameter_bytes, memory.gradient_bytes, memory.optimizer_bytes,
+                        memory.batch_bytes, memory.activation_bytes, memory.workspace_bytes, memory.largest_bytes,
+                        memory.host_bytes);
+}
+
+// The first example of a data set, of which shapes and types count.
+nn::Batch first_example(nb::handle dataset) {
+  const std::shared_ptr<const nn::Dataset> examples = as_dataset(dataset);
+  constexpr std::int64_t first = 0;
+  return Call().run([&](const Context&) {
+    if (examples->size() == 0)
+      throw_invalid_input("predict_memory", "the data set is empty; give at least one example");
+    return examples->examples({&first, 1});
+  });
+}
+
+// Calls `function` with a Python module as one of the library, its loss and an example.
+template <class Function>
+auto with_module(const nb::list& leaves, nb::handle loss, nb::handle dataset, const Function& function) {
+  ModuleTree tree(leaves);
+  PythonLoss evaluate(tree, loss);
+  const nn::Batch example = first_example(dataset);
+  const Call call;
+  const PushAtEnd push(tree);
+  return call.run([&](const Context&) { return function(tree, std::ref(evaluate), example); });
+}
+
+// Calls `function` with a network: with its loss and an example, if there is a data set.
+template <class Function>
+auto with_network(NativeNetwork& network, nb::handle dataset, const Function& function) {
+  std::optional<nn::Batch> example;
+  if (!dataset.is_none()) example = first_example(dataset);
+  return Call().run([&](const Context&) { return function(network.module, example); });
+}
+
+void bind_memory_of_networks(nb::module_& module) {
+  module.def(
+      "predict_network_memory",
+      [](NativeNetwork& network, nb::handle dataset, std::int64_t batch_size, nb::handle config) {
+        const nn::TrainingConfig made = config_of(config);
+        return as_tuple(with_network(network, dataset, [&](nn::Network& of, const std::optional<nn::Batch>& example) {
+          return example ? nn::predict_memory(of, nn::loss_of(of), *example, batch_size, made)
+                         : nn::predict_memory(of, batch_size, made);
+        }));
+      },
+      "network"_a, "dataset"_a.none(), "batch_size"_a, "config"_a,
+      nb::sig("def predict_network_memory(network: Network, dataset: typing.Any, batch_size: int, config: typing.Any) "
+              "-> tuple[int, ...]"),
+      "Return the memory that training a network takes.");
+  module.def(
+      "recommended_network_batch_size",
+      [](NativeNetwork& network, nb::handle dataset, const DeviceArgument& device, nb::handle config) {
+        const nn::TrainingConfig made = config_of(config);
+        const Device on = find_device(device).device;
+        return with_network(network, dataset, [&](nn::Network& of, const std::optional<nn::Batch>& example) {
+          return example ? nn::recommended_batch_size(of, nn::loss_of(of), *example, on, made)
+                         : nn::recommended_batch_size(of, on, made);
+        });
+      },
+      "network"_a, "dataset"_a.none(), "device"_a, "config"_a,
+      nb::sig("def recommended_network_batch_size(network: Network, dataset: typing.Any, device: "
+              "vectis._vectis.Device | int | str, config: typing.Any) -> int"),
+      "Return a batch size with which training a network fits a device.");
+}
+
+void bind_memory_of_modules(nb::module_& module) {
+  module.def(
+      "predict_module_memory",
+      [](const nb::list& leaves, nb::handle loss, nb::handle dataset, std::int64_t batch_size, nb::handle config) {
+        const nn::TrainingConfig made = config_of(config);
+        return as_tuple(
+            with_module(leaves, loss, dataset, [&](ModuleTree& tree, auto evaluate, const nn::Batch& example) {
+              return nn::predict_memory(tree, evaluate, example, batch_size, made);
+            }));
+      },
+      "leaves"_a, "loss"_a, "dataset"_a, "batch_size"_a, "config"_a,
+      nb::sig("def predict_module_memory(leaves: list[tuple[typing.Any, ...]], loss: typing.Callable[..., "
+              "typing.Any], dataset: typing.Any, batch_size: int, config: typing.Any) -> tuple[int, ...]"),
+      "Return the memory that training Python modules takes.");
+  module.def(
+      "recommended_module_batch_size",
+      [](const nb::list& leaves, nb::handle loss, nb::handle dataset, const DeviceArgument& device, nb::handle config) {
+        const nn::TrainingConfig made = config_of(config);
+        const Device on = find_device(device).device;
+        return with_module(leaves, loss, dataset, [&](ModuleTree& tree, auto evaluate, const nn::Batch& example) {
+          return nn::recommended_batch_size(tree, evaluate, example, on, made);
+        });
+      },
+      "leaves"_a, "loss"_a, "dataset"_a, "device"_a, "config"_a,
+      nb::sig(
+          "def recommended_module_batch_size(leaves: list[tuple[typing.Any, ...]], loss: typing.Callable[..., "
+          "typing.Any], dataset: typing.Any, device: vectis._vectis.Device | int | str, config: typing.Any) -> int"),
+      "Return a batch size with which training Python modules fits a device.");
+}
+
 }  // namespace
 
 void bind_nn_training(nb::module_& module) {
   bind_nn_observers(module);
   bind_train(module);
   bind_evaluate(module);
+  bind_memory_of_networks(module);
+  bind_memory_of_modules(module);
   module.def(
       "history_svg", [](nb::handle history) { return as_history(history).to_svg(); }, "history"_a,
       nb::sig("def history_svg(history: typing.Any) -> str"), "Return a drawing of a history.");

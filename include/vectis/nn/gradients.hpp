@@ -29,6 +29,8 @@ class VECTIS_API GradientAccumulator {
   // shapes differ from those before, and what Tensor::eval() throws; the sum is then as it was.
   void add(std::span<const Tensor> gradients);
   [[nodiscard]] std::int64_t count() const noexcept { return count_; }
+  // Returns the sums of the gradients that were added.
+  [[nodiscard]] std::span<const Tensor> sums() const noexcept { return sums_; }
   // Returns the means and begins again. Throws InvalidInput when nothing was added.
   [[nodiscard]] std::vector<Tensor> take();
 

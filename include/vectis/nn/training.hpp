@@ -113,15 +113,20 @@ struct SplitData {
 };
 [[nodiscard]] VECTIS_API SplitData split_data(const Tensor& data, const Tensor& labels, double validation_split);
 
+// Returns the loss of batches of two fields, what `module` computes predictions from and the labels. Both arguments
+// must outlive the result.
+template <Module M>
+[[nodiscard]] EvaluateBatch evaluate_by(M& module, const LossAndMetrics& loss) {
+  return
+      [&module, &loss](const Batch& batch, const Mode& mode) { return loss(module.forward(batch[0], mode), batch[1]); };
+}
+
 // Trains a module that computes predictions from `data`, whose rows are examples. Throws as above.
 template <Module M>
 History train(M& module, const LossAndMetrics& loss, const Tensor& data, const Tensor& labels,
               const TrainingConfig& config = {}, const Context& context = {}) {
   const SplitData split = split_data(data, labels, config.validation_split);
-  const auto evaluate = [&](const Batch& batch, const Mode& mode) {
-    return loss(module.forward(batch[0], mode), batch[1]);
-  };
-  return train(ModuleRef(module), evaluate, split.training, split.validation, config, context);
+  return train(ModuleRef(module), evaluate_by(module, loss), split.training, split.validation, config, context);
 }
 
 // Returns the loss of a network as train() computes it: with "accuracy" for cross-entropy, else "mae". For data sets of

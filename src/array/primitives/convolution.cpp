@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "array/dry_run.hpp"
 #include "array/engine.hpp"
 #include "array/operands.hpp"
 #include "array/pooled.hpp"
@@ -107,6 +108,14 @@ class Convolution final : public Primitive {
     views.insert(views.begin() + position(), one_row(*result, 0, node.elements(), node.type));
     if (!node.lane->run_native("convolution", views, geometry_->parameters(target_))) throw_unsupported();
     node.storage = result;
+  }
+  void dry_run(Node& node, DryRun& run) const override {
+    const std::shared_ptr<Storage> first = pooled_copy(run, *node.inputs[0].node());
+    const std::shared_ptr<Storage> second = pooled_copy(run, *node.inputs[1].node());
+    const std::optional<std::uint64_t> bytes = workspace_of(*node.lane, *geometry_, target_);
+    if (!bytes) throw_unsupported();
+    const std::shared_ptr<Storage> workspace = workspace_in_pool(run, *node.lane, *bytes);
+    run.allocate(node);
   }
 
   [[nodiscard]] std::vector<Tensor> gradient(const Tensor&, std::span<const Tensor> inputs,

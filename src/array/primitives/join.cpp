@@ -8,6 +8,7 @@
 
 #include "array/around_axis.hpp"
 #include "array/device_kernel.hpp"
+#include "array/dry_run.hpp"
 #include "array/element_code.hpp"
 #include "array/engine.hpp"
 #include "array/operands.hpp"
@@ -64,6 +65,7 @@ class Embed final : public Primitive {
     fill(node);
     place(*node.inputs[0].node(), node, at_);
   }
+  void dry_run(Node& node, DryRun& run) const override { run.allocate(node); }
   [[nodiscard]] bool runs_on_device(const Node& /*node*/) const override { return true; }
   void compute_on_device(Node& node) const override {
     const Node& x = *node.inputs[0].node();
@@ -125,6 +127,13 @@ class Concat final : public Primitive {
     for (const Tensor& input : node.inputs) {
       place(*input.node(), node, {axis_, start, 1});
       start += input.shape()[axis_];
+    }
+  }
+  void dry_run(Node& node, DryRun& run) const override {
+    run.allocate(node);
+    if (node.lane->is_host()) return;
+    for (const Tensor& input : node.inputs) {
+      const std::shared_ptr<Storage> copy = run.copy_unless_contiguous(*input.node());
     }
   }
   [[nodiscard]] bool runs_on_device(const Node& /*node*/) const override { return true; }

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
+#include "array/dry_run.hpp"
 #include "array/engine.hpp"
 #include "array/lstm_kernels.hpp"
 #include "array/operands.hpp"
@@ -127,6 +129,22 @@ void for_each_row(Lane& lane, const Extents& extents, const Body& body) {
                                });
 }
 
+// Takes the memory of a primitive that reads some of its inputs in the pool; workspaces of 0 bytes are not there.
+void dry_run_with_workspaces(Node& node, std::initializer_list<std::size_t> pooled,
+                             std::initializer_list<std::uint64_t> workspaces, DryRun& run) {
+  std::vector<std::shared_ptr<Storage>> kept;
+  for (const std::size_t input : pooled) kept.push_back(pooled_copy(run, *node.inputs[input].node()));
+  run.allocate(node);
+  for (const std::uint64_t bytes : workspaces) {
+    if (bytes != 0) kept.push_back(workspace_in_pool(run, *node.lane, bytes));
+  }
+}
+
+// The bytes in which WeightProduct rounds matrices of `elements` elements.
+std::uint64_t rounded_bytes(const Node& weight, std::uint64_t elements) {
+  return weight.type == DType::float32 ? 0 : elements * weight.element_bytes();
+}
+
 // From inputs, weights, first states, the gradient of hidden states and cells, and the value of Lstm: the gradients of
 // inputs, first hidden state and first cell as one vector.
 class LstmGradient final : public Primitive {
@@ -178,6 +196,12 @@ class LstmGradient final : public Primitive {
     }
     run_on(lane, "cast", matrix(*carried, 0, 2, of_step), matrix(*result, 4 * of_states, 2, of_step, node.type));
     node.storage = result;
+  }
+
+  void dry_run(Node& node, DryRun& run) const override {
+    const auto of_step = static_cast<std::uint64_t>(Extents(node.inputs[0]).of_step());
+    const std::uint64_t of_gates = node.type == DType::float32 ? 0 : 4 * of_step * sizeof(float);
+    dry_run_with_workspaces(node, {1, 3, 4, 5}, {2 * of_step * sizeof(float), of_gates}, run);
   }
 
   // By the gradient of the gradient of the composed operations.
@@ -244,6 +268,16 @@ class Lstm final : public Primitive {
     node.storage = result;
   }
 
+  void dry_run(Node& node, DryRun& run) const override {
+    const Node& weight = *node.inputs[1].node();
+    const auto of_step = static_cast<std::uint64_t>(Extents(node.inputs[0]).of_step());
+    const std::shared_ptr<Storage> inputs = run.copy_unless_contiguous(*node.inputs[0].node());
+    dry_run_with_workspaces(node, {2, 3},
+                            {static_cast<std::uint64_t>(weight.elements()) * weight.element_bytes(),
+                             4 * of_step * sizeof(float), rounded_bytes(weight, of_step)},
+                            run);
+  }
+
   [[nodiscard]] std::vector<Tensor> gradient(const Tensor&, std::span<const Tensor> inputs,
                                              const Tensor&) const override {
     return std::vector<Tensor>(inputs.size());  // it is recorded without: LstmResults has the gradient
@@ -263,11 +297,10 @@ class LstmResults final : public ViewPrimitive {
     const Extents extents(inputs[0]);
     const std::int64_t of_states = extents.of_states();
     const Shape shape = {4 * of_states + 2 * extents.of_step()};
-    const Tensor all =
-        record(unowned(gradient_primitive), {inputs[0], inputs[1], inputs[2], inputs[3], adjoint, inputs[4]},
-               DType::float32, shape, {});
     const DType type = inputs[1].dtype();
-    const Tensor of_inputs = part(all, 0, inputs[0].shape()).astype(type);
+    const Tensor all = record(unowned(gradient_primitive),
+                              {inputs[0], inputs[1], inputs[2], inputs[3], adjoint, inputs[4]}, type, shape, {});
+    const Tensor of_inputs = part(all, 0, inputs[0].shape());
     const Shape first = inputs[2].shape();
     std::vector<Tensor> before = {expand_dims(inputs[2], 0)};
     if (extents.steps > 1) {  // of the output, through which gradients of gradients go

@@ -9,6 +9,7 @@
 
 #include "array/device_kernel.hpp"
 #include "array/double_product.hpp"
+#include "array/dry_run.hpp"
 #include "array/element_code.hpp"
 #include "array/engine.hpp"
 #include "array/operands.hpp"
@@ -35,20 +36,22 @@ constexpr std::int64_t batched_work_max = 1 << 18;
 class Factor {
  public:
   explicit Factor(const Node& node) : node_(node), strides_(node.all_strides()), storage_(node.storage) {
-    const std::size_t rank = node.shape.rank();
-    const std::int64_t rows = node.shape[rank - 2];
-    const std::int64_t columns = node.shape[rank - 1];
-    const std::int64_t row = strides_[rank - 2];
-    const std::int64_t column = strides_[rank - 1];
-    const bool has_rows = column == 1 && row >= columns;
-    is_transposed_ = !has_rows && row == 1 && column >= rows;
+    const Order order = order_of(node, strides_);
+    is_transposed_ = order == Order::columns;
     offset_ = node.offset;
-    if ((has_rows || is_transposed_) && storage_->buffer) return;
+    if (order != Order::other && storage_->buffer) return;
     const DeviceElements copy = node.lane->is_host() ? on_host() : contiguous_on_device(node);
     storage_ = copy.storage;
     offset_ = copy.offset;
     strides_ = contiguous_strides(node.shape);
     is_transposed_ = false;
+  }
+
+  // Returns the copy that a Factor of `node` makes, in a dry run; null: none.
+  static std::shared_ptr<Storage> dry_copy(const Node& node, DryRun& run) {
+    if (order_of(node, node.all_strides()) != Order::other && is_in_pool(*node.storage)) return nullptr;
+    const auto bytes = static_cast<std::uint64_t>(node.elements()) * node.element_bytes();
+    return run.workspace(*node.lane, std::max<std::uint64_t>(bytes, Storage::inline_bytes + 1));
   }
 
   [[nodiscard]] bool is_transposed() const { return is_transposed_; }
@@ -67,6 +70,16 @@ class Factor {
   }
 
  private:
+  // What stands without gaps in memory.
+  enum class Order : std::uint8_t { rows, columns, other };
+  static Order order_of(const Node& node, const Shape& strides) {
+    const std::size_t rank = node.shape.rank();
+    const std::int64_t row = strides[rank - 2];
+    const std::int64_t column = strides[rank - 1];
+    if (column == 1 && row >= node.shape[rank - 1]) return Order::rows;
+    return row == 1 && column >= node.shape[rank - 2] ? Order::columns : Order::other;
+  }
+
   // A copy without gaps in memory of the pool.
   [[nodiscard]] DeviceElements on_host() const {
     std::shared_ptr<Storage> copy;
@@ -174,7 +187,7 @@ class Matmul final : public Primitive {
     const std::int64_t k = a.shape[a.shape.rank() - 1];
     if (k == 0) {
       std::memset(node.host_data(), 0, static_cast<std::size_t>(node.elements()) * node.element_bytes());
-    } else if (has_kernel(node.type) && node.elements() * k > small_product && node.storage->buffer) {
+    } else if (uses_kernel(node)) {
       if (node.type == DType::float32) {
         multiply(a, b, node, *node.storage);
       } else {
@@ -193,12 +206,8 @@ class Matmul final : public Primitive {
   void compute_on_device(Node& node) const override {
     const Node& a = *node.inputs[0].node();
     const Node& b = *node.inputs[1].node();
-    const std::size_t rank = node.shape.rank();
-    const std::int64_t k = a.shape[rank - 1];
     if (node.elements() == 0) return node.lane->allocate(node);
-    const std::int64_t matrix = node.shape[rank - 2] * node.shape[rank - 1];
-    const bool has_many = node.elements() / matrix > batch_max && matrix * k <= batched_work_max;
-    if (k == 0 || !has_kernel(node.type) || has_many) return multiply_on_device(a, b, node);
+    if (is_one_kernel(node)) return multiply_on_device(a, b, node);
     const std::shared_ptr<Storage> product =
         node.lane->allocate(static_cast<std::uint64_t>(node.elements()) * sizeof(float));
     multiply(a, b, node, *product);
@@ -209,6 +218,26 @@ class Matmul final : public Primitive {
     }
   }
 
+  void dry_run(Node& node, DryRun& run) const override {
+    const bool is_host = node.lane->is_host();
+    const bool is_by_device = !is_host && node.elements() != 0 && !is_one_kernel(node);
+    const bool is_converted = is_by_device && node.type != DType::float32;
+    std::vector<std::shared_ptr<Storage>> kept;
+    if (is_converted) {
+      kept.push_back(run.workspace(*node.lane, static_cast<std::uint64_t>(node.elements()) * sizeof(float)));
+    } else {
+      run.allocate(node);
+    }
+    const bool has_factors = is_by_device || (is_host && node.elements() != 0 && uses_kernel(node));
+    for (const Tensor& input : node.inputs) {
+      if (has_factors) kept.push_back(Factor::dry_copy(*input.node(), run));
+      if (is_host && !has_factors) kept.push_back(run.copy_unless_contiguous(*input.node()));
+    }
+    if (!is_converted) return;
+    kept.resize(1);  // the factors are not needed for the conversion
+    run.allocate(node);
+  }
+
   [[nodiscard]] std::vector<Tensor> gradient(const Tensor&, std::span<const Tensor> inputs,
                                              const Tensor& adjoint) const override {
     return {gradient_like(inputs[0], adjoint, matrix_transpose(inputs[1])),
@@ -216,6 +245,19 @@ class Matmul final : public Primitive {
   }
 
  private:
+  // Whether the CPU computes the product by the kernel layer.
+  static bool uses_kernel(const Node& node) {
+    const std::int64_t k = node.inputs[0].extent(-1);
+    return k != 0 && has_kernel(node.type) && node.elements() > small_product / k && is_in_pool(*node.storage);
+  }
+  // Whether a device other than the CPU computes the product, which has elements, by multiply_on_device().
+  static bool is_one_kernel(const Node& node) {
+    const std::size_t rank = node.shape.rank();
+    const std::int64_t k = node.inputs[0].extent(-1);
+    if (k == 0 || !has_kernel(node.type)) return true;
+    const std::int64_t matrix = node.shape[rank - 2] * node.shape[rank - 1];
+    return node.elements() / matrix > batch_max && matrix <= batched_work_max / k;
+  }
   // Many small matrices, and types that the kernel layer does not multiply: each element is one sum.
   static void multiply_on_device(const Node& a, const Node& b, Node& node) {
     const std::size_t rank = node.shape.rank();

@@ -117,6 +117,7 @@ Tensor Generator::bits(const Shape& shape) {
   check_shape("random", shape, DType::int32);
   auto node = std::make_shared<Node>(lane_for(options_), DType::int32, shape);
   node->primitive = std::make_shared<RandomBits>(seed_, draws_++);
+  node->number = node->lane->engine().next_number();
   node->pending = 1;
   return Tensor(std::move(node));
 }

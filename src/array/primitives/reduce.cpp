@@ -269,6 +269,10 @@ class Reduce final : public Primitive {
   }
   [[nodiscard]] bool runs_on_device(const Node& /*node*/) const override { return true; }
   void compute_on_device(Node& node) const override { reduce_on_device(how_, first_, last_, node); }
+  void dry_run(Node& node, DryRun& run) const override {
+    if (node.lane->is_host()) return Primitive::dry_run(node, run);
+    dry_run_reduction(how_, first_, last_, node, run);
+  }
 
   [[nodiscard]] Gradients gradient(const Tensor& output, std::span<const Tensor> inputs,
                                    const Tensor& adjoint) const override {

@@ -8,6 +8,7 @@
 
 #include "array/around_axis.hpp"
 #include "array/device_kernel.hpp"
+#include "array/dry_run.hpp"
 #include "array/element_code.hpp"
 #include "array/engine.hpp"
 #include "array/operands.hpp"
@@ -112,6 +113,9 @@ std::shared_ptr<Node> new_node(Lane& lane, DType type, std::int64_t elements) {
   return node;
 }
 
+// The parts in which a pass reduces an extent above steps_min.
+std::int64_t parts_of(std::int64_t extent) { return std::min(parts_max, (extent + steps_min - 1) / steps_min); }
+
 // The value of a sum or product of nothing.
 void store_neutral(Reduction how, Node& node) {
   const Tensor neutral = constant(*node.lane, how == Reduction::prod ? 1 : 0, node.type, node.shape);
@@ -128,7 +132,7 @@ void reduce_on_device(Reduction how, std::size_t first, std::size_t last, Node& 
   Source source{x, nullptr};
   const std::int64_t axis = around.extent;
   while (around.extent > steps_min) {
-    const std::int64_t parts = std::min(parts_max, (around.extent + steps_min - 1) / steps_min);
+    const std::int64_t parts = parts_of(around.extent);
     Pass pass(how, source, around, parts);
     const Candidate part = pass.reduce();
     const std::int64_t elements = around.outer * parts * around.inner;
@@ -149,6 +153,22 @@ void reduce_on_device(Reduction how, std::size_t first, std::size_t last, Node& 
   pass.kernel().store(value, node.type, node.storage);
   pass.kernel().run(*node.lane, node.elements());
   if (is_argument(how)) node.storage->bounds = Bounds{0, axis - 1};
+}
+
+void dry_run_reduction(Reduction how, std::size_t first, std::size_t last, Node& node, DryRun& run) {
+  const Node& x = *node.inputs[0].node();
+  AroundAxis around(x.shape, first, last);
+  if (node.elements() != 0 && around.extent == 0) return store_neutral(how, node);
+  std::vector<std::shared_ptr<Storage>> source;
+  while (node.elements() != 0 && around.extent > steps_min) {
+    const std::int64_t parts = parts_of(around.extent);
+    const auto elements = static_cast<std::uint64_t>(around.outer * parts * around.inner);
+    std::vector<std::shared_ptr<Storage>> reduced = {run.workspace(*node.lane, elements * size_of(value_type(x.type)))};
+    if (is_argument(how)) reduced.push_back(run.workspace(*node.lane, elements * sizeof(std::int32_t)));
+    source = std::move(reduced);
+    around.extent = parts;
+  }
+  run.allocate(node);
 }
 
 }  // namespace vectis::inline v0_1::array

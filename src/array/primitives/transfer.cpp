@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "array/device_kernel.hpp"
+#include "array/dry_run.hpp"
 #include "array/engine.hpp"
 #include "array/operands.hpp"
 #include "vectis/array/tensor.hpp"
@@ -35,6 +36,11 @@ class Transfer final : public Primitive {
     node.lane->allocate(node);
     if (!from.empty()) node.lane->copy_to_device(from, *node.storage);
     node.storage->bounds = bounds_of(node.type, from);
+  }
+  void dry_run(Node& node, DryRun& run) const override {
+    const Node& x = *node.inputs[0].node();
+    if (!node.lane->is_host() && x.lane->is_host() && x.is_uniform()) return share_value(x, node);
+    run.allocate(node);
   }
   [[nodiscard]] std::vector<Tensor> gradient(const Tensor&, std::span<const Tensor> inputs,
                                              const Tensor& adjoint) const override {

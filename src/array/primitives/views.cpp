@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "array/device_kernel.hpp"
+#include "array/dry_run.hpp"
 #include "array/operands.hpp"
 #include "array/primitives/embed.hpp"
 #include "array/strided.hpp"
@@ -47,6 +48,11 @@ class Reshape final : public Primitive {
     const Node& x = *node.inputs[0].node();
     if (x.is_contiguous || x.storage->host != nullptr) return compute(node);
     node.storage = contiguous_on_device(x).storage;
+  }
+  void dry_run(Node& node, DryRun& run) const override {
+    const Node& x = *node.inputs[0].node();
+    if (x.is_contiguous || x.is_uniform()) return compute(node);
+    run.allocate(node);
   }
   [[nodiscard]] Gradients gradient(const Tensor&, std::span<const Tensor> inputs,
                                    const Tensor& adjoint) const override {

@@ -60,7 +60,9 @@ void GradientAccumulator::add(std::span<const Tensor> gradients) {
 std::vector<Tensor> GradientAccumulator::take() {
   if (count_ == 0) throw_invalid("accumulate", "no gradients were added; call add() first");
   std::vector<Tensor> means = std::exchange(sums_, {});
-  for (Tensor& mean : means) mean = mean / static_cast<double>(count_);
+  if (count_ > 1) {  // one gradient is its own mean, without another array
+    for (Tensor& mean : means) mean = mean / static_cast<double>(count_);
+  }
   count_ = 0;
   return means;
 }

@@ -149,6 +149,11 @@ LossAndGradients Trainer::compute(const Batch& batch, BatchResult& result, bool&
 }
 
 void Trainer::train_batch(const Batch& batch) {
+  add_gradients(batch);
+  if (accumulator_.count() == config_.accumulated_batches) update();
+}
+
+void Trainer::add_gradients(const Batch& batch) {
   Batch fields = batch;
   const std::int64_t examples = examples_of(batch);
   if (mixed_ && is_real(fields[0].dtype())) fields[0] = fields[0].astype(mixed_->type());
@@ -164,7 +169,9 @@ void Trainer::train_batch(const Batch& batch) {
       all.push_back(computed.loss);
       for (const auto& [name, value] : result.metrics) all.push_back(value);
       array::eval(all);
+      if (watch_) watch_(computed.gradients);
       accumulator_.add(computed.gradients);
+      if (watch_) watch_(accumulator_.sums());
     }
     for (const Tensor* buffer : buffers(module_)) buffer->eval();
     means_.add(result, examples);
@@ -174,7 +181,6 @@ void Trainer::train_batch(const Batch& batch) {
     random_.set_state(random_before);
     throw_batch_too_large(fields, error);
   }
-  if (accumulator_.count() == config_.accumulated_batches) update();
 }
 
 void Trainer::update() {

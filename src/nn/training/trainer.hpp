@@ -5,7 +5,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nn/training/running_means.hpp"
@@ -38,9 +40,15 @@ class Trainer {
   // Continues from the checkpoint, if there is one, and trains until the last epoch or early stopping.
   History run();
 
+  // Computes the gradients of a batch on the device of the training, and updates the parameters by those of enough
+  // batches.
+  void train_batch(const Batch& batch);
+  // Sets what is called with gradients when they are computed, and with their sum over batches.
+  void watch_gradients(std::function<void(std::span<const Tensor>)> watch) { watch_ = std::move(watch); }
+
  private:
   void run_epoch();
-  void train_batch(const Batch& batch);
+  void add_gradients(const Batch& batch);
   void update();
   LossAndGradients compute(const Batch& batch, BatchResult& result, bool& is_finite);
   [[nodiscard]] Epoch finish_epoch();
@@ -73,6 +81,7 @@ class Trainer {
   std::optional<MixedPrecision> mixed_;
   std::optional<PlateauSchedule> plateau_;
   GradientAccumulator accumulator_;
+  std::function<void(std::span<const Tensor>)> watch_;
   std::int64_t updates_ = 0;
   std::int64_t batches_since_save_ = 0;
   RunningMeans means_;  // of the running epoch

@@ -101,6 +101,7 @@ from .layers import (
     Softsign,
     Tanh,
 )
+from .memory import MemoryPrediction, predict_memory, recommended_batch_size
 from .module import Module, value_and_grad
 from .network import LayerBuilder, Network, NetworkBuilder
 from .optimizers import MixedPrecision
@@ -159,6 +160,7 @@ __all__ = [
     "LeakyReLU",
     "LogSoftmax",
     "MaxPool",
+    "MemoryPrediction",
     "Mish",
     "MixedPrecision",
     "Module",
@@ -216,10 +218,12 @@ __all__ = [
     "log_softmax",
     "mae_loss",
     "mse_loss",
+    "predict_memory",
     "progress_bar",
     "read_csv",
     "read_idx",
     "read_npy",
+    "recommended_batch_size",
     "regression_loss",
     "relu",
     "save_checkpoint",
