@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <iostream>
 #include <numbers>
-#include <vectis/vectis.hpp>
+#include <vectis/nn.hpp>
 
 namespace {
 

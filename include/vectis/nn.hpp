@@ -1,6 +1,8 @@
-// All of the network layer: modules, layers, losses, the network builder, data sets and training.
+// All of the network layer: modules, layers, losses, the network builder, data sets and training, and the arrays that
+// modules compute with.
 #pragma once
 
+#include "vectis/array.hpp"
 #include "vectis/nn/activation.hpp"
 #include "vectis/nn/attention.hpp"
 #include "vectis/nn/checkpoint.hpp"

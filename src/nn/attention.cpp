@@ -18,7 +18,13 @@ namespace vectis::inline v0_1::nn {
 namespace {
 
 Tensor apply_mask(const Tensor& scores, const Tensor& mask) {
-  if (mask.dtype() != DType::boolean) return scores + mask.astype(scores.dtype());
+  if (is_real(mask.dtype())) return scores + mask.astype(scores.dtype());
+  if (mask.dtype() != DType::boolean) {
+    throw_invalid("attention",
+                  fmt::format("a mask has type {}; convert it to bool, true where there is no attention, or "
+                              "give floating-point numbers, which are added to the scores",
+                              vectis::name(mask.dtype())));
+  }
   return where(mask, -std::numeric_limits<double>::infinity(), scores);
 }
 
@@ -64,6 +70,7 @@ MultiHeadAttention::MultiHeadAttention(std::int64_t features, std::int64_t head_
     : heads(head_count), options(given) {
   check_min("attention", "the number of features", features);
   check_min("attention", "the number of heads", heads);
+  check_dropout("attention", options.dropout);
   if (features % heads != 0) {
     throw_invalid("attention",
                   fmt::format("{} features do not divide into {} heads; change one of them", features, heads));
@@ -98,10 +105,11 @@ Tensor MultiHeadAttention::attend(const Tensor& query, const Tensor& key, const 
       keys = array::concat(std::array{cache->keys, keys}, 2);
       values = array::concat(std::array{cache->values, values}, 2);
     }
-    *cache = {keys, values};
   }
   const Tensor attended = scaled_dot_product_attention(queries, keys, values, mask, options.dropout, mode_of_call);
-  return linear(swapaxes(attended, 1, 2).reshape(query.shape()), out_proj_weight, out_proj_bias);
+  const Tensor result = linear(swapaxes(attended, 1, 2).reshape(query.shape()), out_proj_weight, out_proj_bias);
+  if (cache != nullptr) *cache = {keys, values};
+  return result;
 }
 
 void MultiHeadAttention::visit(Visitor& visitor) {

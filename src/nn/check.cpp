@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::nn {
@@ -30,6 +32,16 @@ void check_extent(std::string_view op, const array::Tensor& x, std::int64_t axis
 void check_min(std::string_view op, std::string_view what, std::int64_t value, std::int64_t min) {
   if (value >= min) return;
   throw_invalid(op, fmt::format("{} is {}; give at least {}", what, value, min));
+}
+
+void check_not_negative(std::string_view op, std::string_view what, double value) {
+  if (std::isfinite(value) && value >= 0) return;
+  throw_invalid(op, fmt::format("{} is {}, it must be finite and at least 0", what, value));
+}
+
+void check_dropout(std::string_view op, double probability) {
+  if (probability >= 0 && probability < 1) return;
+  throw_invalid(op, fmt::format("the probability of dropout is {}; give one of [0, 1)", probability));
 }
 
 }  // namespace vectis::inline v0_1::nn

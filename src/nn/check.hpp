@@ -22,5 +22,9 @@ void check_extent(std::string_view op, const array::Tensor& x, std::int64_t axis
                   std::string_view what);
 // Throws InvalidInput unless `value`, a parameter of a layer that is named `what`, is at least `min`.
 void check_min(std::string_view op, std::string_view what, std::int64_t value, std::int64_t min = 1);
+// Throws InvalidInput unless `value`, a parameter named `what`, is finite and at least 0.
+void check_not_negative(std::string_view op, std::string_view what, double value);
+// Throws InvalidInput unless `probability` is one of dropout: in [0, 1).
+void check_dropout(std::string_view op, double probability);
 
 }  // namespace vectis::inline v0_1::nn

@@ -14,15 +14,17 @@ namespace vectis::inline v0_1::nn {
 
 namespace {
 
+constexpr std::int64_t table_elements_max = std::int64_t{1} << 30;  // 4 GiB
+
 // Throws InvalidInput unless a table of `count` positions has a row for each element of a sequence from `first` on.
 void check_positions(std::string_view op, const Tensor& x, std::int64_t features, std::int64_t count,
                      std::int64_t first) {
   check_rank(op, x, 3, "(batch, sequence, features)");
   check_extent(op, x, -1, features, "features");
   const std::int64_t length = x.extent(1);
-  if (first >= 0 && first + length <= count) return;
-  throw_invalid(op,
-                fmt::format("positions {} to {} of a table of {}; make a larger one", first, first + length, count));
+  if (first >= 0 && length <= count && first <= count - length) return;
+  throw_invalid(op, fmt::format("{} positions from {} on, of a table of {}; count from 0, or make a larger one", length,
+                                first, count));
 }
 
 }  // namespace
@@ -47,7 +49,7 @@ Tensor Embedding::forward(const Tensor& x, const Mode& /*mode*/) const {
     throw_invalid("embedding", fmt::format("expected integers, received {}; convert by astype(DType::int32)",
                                            vectis::name(x.dtype())));
   }
-  Tensor rows = take(weight, x, 0);
+  Tensor rows = take(weight, x, 0, array::NegativeIndices::refused);
   if (!options.padding_index) return rows;
   return where(expand_dims(equal(x, *options.padding_index), -1), array::stop_gradient(rows), rows);
 }
@@ -62,6 +64,13 @@ PositionalEncoding::PositionalEncoding(std::int64_t features, std::int64_t posit
     throw_invalid("positional_encoding",
                   fmt::format("{} features are no pairs of sine and cosine; give an even number", features));
   }
+  if (positions_max > table_elements_max / features) {
+    throw_invalid(
+        "positional_encoding",
+        fmt::format("a table of {} positions with {} features has more than {} elements; give fewer positions",
+                    positions_max, features, table_elements_max));
+  }
+  check_dropout("positional_encoding", dropout_probability);
   table_.reserve(static_cast<std::size_t>(positions_max * features));
   for (std::int64_t position = 0; position < positions_max; ++position) {
     for (std::int64_t i = 0; i < features; i += 2) {

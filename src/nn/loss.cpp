@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "nn/check.hpp"
+#include "vectis/array/gradient.hpp"
 #include "vectis/array/operations.hpp"
 
 namespace vectis::inline v0_1::nn {
@@ -51,7 +52,7 @@ Tensor by_numbers(const Tensor& logs, const Tensor& targets, const CrossEntropyO
     numbers = where(ignored, 0, targets);
     counted = where(ignored, array::zeros({}, logs.dtype(), {.device = logs.device()}), 1);
   }
-  Tensor losses = -squeeze(take_along_axis(logs, expand_dims(numbers, -1), -1), {-1});
+  Tensor losses = -squeeze(take_along_axis(logs, expand_dims(numbers, -1), -1, array::NegativeIndices::refused), {-1});
   Tensor shares = counted;  // what each element counts
   if (has_weight) {
     const Tensor own = take(weight, numbers);
@@ -69,18 +70,22 @@ Tensor by_numbers(const Tensor& logs, const Tensor& targets, const CrossEntropyO
   return sum(losses) / sum(shares);
 }
 
-Tensor of_log_probabilities(const Tensor& logs, const Tensor& predictions, const Tensor& targets,
-                            const CrossEntropyOptions& options) {
+// Throws InvalidInput unless `targets` are class numbers or probabilities for `predictions`.
+void check_targets(const Tensor& predictions, const Tensor& targets, const CrossEntropyOptions& options) {
   constexpr std::string_view op = "cross_entropy";
-  const std::int64_t classes = logs.extent(-1);
+  if (predictions.rank() < 2) {
+    throw_invalid(op, fmt::format("expected an array (batch, classes, extents ...), received shape {}; reshape it",
+                                  to_string(predictions.shape())));
+  }
+  if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
+    throw_invalid(op, fmt::format("label smoothing is {}; give a share of [0, 1]", options.label_smoothing));
+  }
+  const std::int64_t classes = predictions.extent(1);
   if (!options.weight.is_empty() && options.weight.shape() != Shape{classes}) {
     throw_invalid(op, fmt::format("weights of shape {} for {} classes; give one for each",
                                   to_string(options.weight.shape()), classes));
   }
-  if (is_real(targets.dtype())) {
-    check_same(op, predictions, targets);
-    return by_probabilities(logs, targets, options);
-  }
+  if (is_real(targets.dtype())) return check_same(op, predictions, targets);
   Shape expected = predictions.shape();
   expected.erase(1);
   if (targets.dtype() == DType::boolean || targets.shape() != expected) {
@@ -90,18 +95,28 @@ Tensor of_log_probabilities(const Tensor& logs, const Tensor& predictions, const
                               to_string(predictions.shape()), to_string(expected), vectis::name(targets.dtype()),
                               to_string(targets.shape())));
   }
-  return by_numbers(logs, targets, options);
 }
 
-void check_classes(const Tensor& predictions, const CrossEntropyOptions& options) {
-  constexpr std::string_view op = "cross_entropy";
-  if (predictions.rank() < 2) {
-    throw_invalid(op, fmt::format("expected an array (batch, classes, extents ...), received shape {}; reshape it",
-                                  to_string(predictions.shape())));
-  }
-  if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
-    throw_invalid(op, fmt::format("label smoothing is {}; give a share of [0, 1]", options.label_smoothing));
-  }
+// The predictions as (batch, extents ..., classes). Those of ignored targets are `neutral`, so that neither loss nor
+// gradients depend on them, whatever they are.
+Tensor counted_predictions(const Tensor& predictions, const Tensor& targets, const CrossEntropyOptions& options,
+                           double neutral) {
+  const Tensor by_class = classes_last(predictions);
+  if (!options.ignore_index || is_real(targets.dtype())) return by_class;
+  return where(expand_dims(equal(targets, *options.ignore_index), -1), neutral, by_class);
+}
+
+Tensor of_log_probabilities(const Tensor& logs, const Tensor& targets, const CrossEntropyOptions& options) {
+  return is_real(targets.dtype()) ? by_probabilities(logs, targets, options) : by_numbers(logs, targets, options);
+}
+
+// log(p), at least -100. Its gradient is that of log, but limited near 0, where log has none.
+Tensor limited_log(const Tensor& p) {
+  const double limit = p.dtype() == DType::float16 ? 1e-4 : 1e-12;  // whose reciprocal is a number of the type
+  const Tensor is_small = array::less(p, limit);
+  const Tensor fixed = array::stop_gradient(p);
+  const Tensor limited = maximum(log(fixed), -100) + (p - fixed) * (1 / limit);
+  return where(is_small, limited, log(where(is_small, 1, p)));
 }
 
 // x / |x| along the last axis; 0 stays 0.
@@ -128,15 +143,15 @@ Tensor huber_loss(const Tensor& predictions, const Tensor& targets, double delta
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
-  check_classes(logits, options);
-  return of_log_probabilities(log_softmax(classes_last(logits)), logits, targets, options);
+  check_targets(logits, targets, options);
+  return of_log_probabilities(log_softmax(counted_predictions(logits, targets, options, 0)), targets, options);
 }
 
 Tensor cross_entropy_of_probabilities(const Tensor& predictions, const Tensor& targets,
                                       const CrossEntropyOptions& options) {
-  check_classes(predictions, options);
-  const Tensor logs = log(clip(classes_last(predictions), 1e-7, 1 - 1e-7));
-  return of_log_probabilities(logs, predictions, targets, options);
+  check_targets(predictions, targets, options);
+  const Tensor counted = counted_predictions(predictions, targets, options, 0.5);
+  return of_log_probabilities(log(clip(counted, 1e-7, 1 - 1e-7)), targets, options);
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets, double positive_weight,
@@ -151,9 +166,10 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
 
 Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets, Reduction reduction) {
   check_same("binary_cross_entropy", probabilities, targets);
-  const Tensor t = typed(targets, probabilities);
-  const Tensor positive = maximum(log(probabilities), -100);
-  const Tensor negative = maximum(log(1 - probabilities), -100);
+  const Tensor p = is_real(probabilities.dtype()) ? probabilities : probabilities.astype(DType::float32);
+  const Tensor t = typed(targets, p);
+  const Tensor positive = limited_log(p);
+  const Tensor negative = limited_log(1 - p);
   return reduced(-(t * positive + (1 - t) * negative), reduction);
 }
 

@@ -197,6 +197,24 @@ TEST(StateDict, ConvertsToTheTypeOfTheModule) {
   EXPECT_EQ(scale.bias.to_cpu<float>(), (std::vector<float>{1, -1}));
 }
 
+TEST(StateDict, LoadsATiedModuleByOneOfItsNames) {
+  struct Tied {
+    Scale scale;
+    void visit(Visitor& visitor) {
+      visitor.child("first", scale);
+      visitor.child("second", scale);
+    }
+  } tied;
+  for (const char* const name : {"first.weight", "second.weight"}) {
+    tied.scale = Scale();
+    nn::StateDict state;
+    state.add(name, vector_of({4, 5}));
+    nn::load_state_dict(tied, state, nn::StateMatch::partial);
+    EXPECT_EQ(tied.scale.weight.to_cpu<float>(), (std::vector<float>{4, 5})) << name;
+    EXPECT_EQ(tied.scale.bias.to_cpu<float>(), (std::vector<float>{1, -1})) << name;
+  }
+}
+
 TEST(StateDict, ErrorsListAllNames) {
   Pair pair;
   pair.rest.clear();

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "nn/check.hpp"
+#include "nn/classes.hpp"
 #include "vectis/array/gradient.hpp"
 #include "vectis/array/operations.hpp"
 
@@ -46,9 +47,43 @@ std::string grouped(std::int64_t number) {
   return digits;
 }
 
+// The type of the first floating-point parameter.
+std::optional<DType> parameter_type(Network& network) {
+  for (const Tensor* tensor : parameters(network)) {
+    if (is_real(tensor->dtype())) return tensor->dtype();
+  }
+  return std::nullopt;
+}
+
 std::string label_of(Layer& layer) {
   if (const Activation* const activation = layer.get_if<Activation>()) return std::string(name(activation->function));
   return std::string(layer.kind());
+}
+
+// Throws InvalidInput for a last activation function or a number of classes that the loss cannot have meant.
+void check_output(const Sequential& layers, LossFunction loss, const Shape& output) {
+  constexpr std::string_view op = "build";
+  const auto* const last = layers.layers().back().get_if<Activation>();
+  const bool ends_in_sigmoid = last != nullptr && last->function == ActivationFunction::Sigmoid;
+  const bool ends_in_softmax = last != nullptr && (last->function == ActivationFunction::Softmax ||
+                                                   last->function == ActivationFunction::LogSoftmax);
+  if (loss == LossFunction::BinaryCrossEntropy && ends_in_softmax) {
+    throw_invalid(op, fmt::format("{} before BinaryCrossEntropy, whose outputs are independent of each other; end with "
+                                  "Sigmoid, or use CategoricalCrossEntropy",
+                                  name(last->function)));
+  }
+  if (loss != LossFunction::CategoricalCrossEntropy && loss != LossFunction::SparseCategoricalCrossEntropy) return;
+  if (ends_in_sigmoid) {
+    throw_invalid(op, fmt::format("Sigmoid before {}, whose outputs are the probabilities of one class each; end with "
+                                  "Softmax, or use BinaryCrossEntropy",
+                                  name(loss)));
+  }
+  if (output.empty() || output[output.rank() - 1] < 2) {
+    throw_invalid(op,
+                  fmt::format("{} of outputs of shape {}, which have one class; give a last layer of two or more, or "
+                              "use BinaryCrossEntropy",
+                              name(loss), to_string(output)));
+  }
 }
 
 }  // namespace
@@ -76,6 +111,11 @@ Tensor Network::predict(const Tensor& x) {
   return forward(on ? x.on(*on) : x);
 }
 
+std::pair<Tensor, Tensor> classes_second(const Tensor& logits, const Tensor& targets) {
+  if (logits.rank() <= 2) return {logits, targets};
+  return {moveaxis(logits, -1, 1), targets.rank() == logits.rank() ? moveaxis(targets, -1, 1) : targets};
+}
+
 Tensor Network::loss(const Tensor& logits, const Tensor& targets) const {
   switch (loss_) {
     case LossFunction::MeanSquaredError:
@@ -88,13 +128,16 @@ Tensor Network::loss(const Tensor& logits, const Tensor& targets) const {
       return binary_cross_entropy_with_logits(logits, targets);
     case LossFunction::CategoricalCrossEntropy:
     case LossFunction::SparseCategoricalCrossEntropy: {
-      // The classes are the last axis of the network's output, but the second one of the loss.
-      const Tensor by_class = logits.rank() > 2 ? moveaxis(logits, -1, 1) : logits;
-      const bool has_shares = targets.rank() == logits.rank() && targets.rank() > 2;
-      return cross_entropy(by_class, has_shares ? moveaxis(targets, -1, 1) : targets);
+      const auto [by_class, classes] = classes_second(logits, targets);
+      return cross_entropy(by_class, classes);
     }
   }
   throw_invalid("loss", "the loss function does not exist; give one of LossFunction");
+}
+
+DType Network::input_type() {
+  const std::optional<DType> now = parameter_type(*this);
+  return is_real(type_) && now && now != parameter_type_ ? *now : type_;
 }
 
 std::optional<Device> Network::device() {
@@ -160,6 +203,8 @@ Network NetworkBuilder::build() const {
     append([&] { return layer.maker()(shape, random); });
     if (layer.activation()) append([&]() -> Layer { return Activation(*layer.activation()); });
   }
+  check_output(network.layers_, loss_, shape);
+  network.parameter_type_ = parameter_type(network);
   return network;
 }
 

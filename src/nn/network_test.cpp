@@ -83,6 +83,20 @@ TEST(Network, EqualGeneratorsGiveEqualNetworks) {
   EXPECT_NE(weights(7), weights(8));
 }
 
+TEST(Network, InputTypeFollowsItsParameters) {
+  const auto build = [](const nn::NetworkBuilder& builder) { return builder.build(); };
+  const auto dense = [] { return Network::with_input_size(3).add_layer(LayerBuilder::dense(2)); };
+  Network network = build(dense());
+  EXPECT_EQ(network.input_type(), DType::float32);
+  nn::convert_to(network, DType::float64);
+  EXPECT_EQ(network.input_type(), DType::float64);
+  Network narrow = build(dense().input_type(DType::float16));
+  EXPECT_EQ(narrow.input_type(), DType::float16);
+  Network tokens = build(Network::with_input_size(3).add_layer(LayerBuilder::embedding(5, 2)));
+  nn::convert_to(tokens, DType::float64);
+  EXPECT_EQ(tokens.input_type(), DType::int32);
+}
+
 TEST(Network, EveryLayerFindsItsSize) {
   Network images = Network::with_input_shape({1, 28, 28})
                        .add_layer(LayerBuilder::conv2d(8, {3}, {.padding = {1}}).activation(ActivationFunction::ReLU))
@@ -151,6 +165,23 @@ TEST(Network, ErrorsNameTheLayer) {
             "[build] an extent of the input is 0; give at least 1");
   EXPECT_EQ(error_of([] { (void)Network::with_input_size(4).add_layer(LayerBuilder::dense(0)).build(); }),
             "[0: dense] the number of outputs is 0; give at least 1");
+  const auto ending_in = [](std::int64_t units, ActivationFunction function, LossFunction loss) {
+    return error_of([=] {
+      (void)Network::with_input_size(4).add_layer(LayerBuilder::dense(units).activation(function)).loss(loss).build();
+    });
+  };
+  EXPECT_EQ(
+      ending_in(2, ActivationFunction::Sigmoid, LossFunction::CategoricalCrossEntropy),
+      "[build] Sigmoid before CategoricalCrossEntropy, whose outputs are the probabilities of one class each; end "
+      "with Softmax, or use BinaryCrossEntropy");
+  EXPECT_EQ(
+      ending_in(1, ActivationFunction::Softmax, LossFunction::SparseCategoricalCrossEntropy),
+      "[build] SparseCategoricalCrossEntropy of outputs of shape (1,), which have one class; give a last layer of "
+      "two or more, or use BinaryCrossEntropy");
+  EXPECT_EQ(
+      ending_in(2, ActivationFunction::Softmax, LossFunction::BinaryCrossEntropy),
+      "[build] Softmax before BinaryCrossEntropy, whose outputs are independent of each other; end with Sigmoid, or "
+      "use CategoricalCrossEntropy");
   Network network = Network::with_input_size(4).add_layer(LayerBuilder::dense(3)).build();
   EXPECT_EQ(error_of([&] { (void)network.predict(array::zeros({2, 5})); }),
             "[0: dense] expected 4 features along axis -1, received shape (2, 5); change the input or the layer");

@@ -52,10 +52,15 @@ Shape last_axes(std::string_view op, const Tensor& x, const Shape& shape) {
 // 16-bit inputs are normalized in float32.
 DType type_for_sums(const Tensor& x) { return x.dtype() == DType::float64 ? DType::float64 : DType::float32; }
 
+// Integers become float32.
+DType type_of_result(const Tensor& x) { return is_real(x.dtype()) ? x.dtype() : DType::float32; }
+
 }  // namespace
 
 BatchNorm::BatchNorm(std::int64_t channels, const BatchNormOptions& given) : options(given) {
   check_min("batch_norm", "the number of channels", channels);
+  check_not_negative("batch_norm", "epsilon", options.epsilon);
+  check_not_negative("batch_norm", "momentum", options.momentum);
   const Shape shape = {channels};
   if (options.affine) {
     weight = array::ones(shape, DType::float32, options.where);
@@ -97,7 +102,7 @@ Tensor BatchNorm::forward(const Tensor& x, const Mode& mode) {
   if (!weight.is_empty()) scale = scale * weight.reshape(per_channel);
   Tensor y = centered * scale;
   if (!bias.is_empty()) y = y + bias.reshape(per_channel);
-  return y.astype(x.dtype());
+  return y.astype(type_of_result(x));
 }
 
 void BatchNorm::visit(Visitor& visitor) {
@@ -110,6 +115,7 @@ void BatchNorm::visit(Visitor& visitor) {
 
 LayerNorm::LayerNorm(const Shape& shape, const NormOptions& given) : normalized(shape), options(given) {
   check_normalized("layer_norm", shape);
+  check_not_negative("layer_norm", "epsilon", options.epsilon);
   if (!options.affine) return;
   weight = array::ones(shape, DType::float32, options.where);
   bias = array::zeros(shape, DType::float32, options.where);
@@ -121,7 +127,7 @@ Tensor LayerNorm::forward(const Tensor& x, const Mode& /*mode*/) const {
   rows.push_back(normalized.elements());
   Tensor y = array::layer_norm(x.astype(type_for_sums(x)).reshape(rows), options.epsilon).reshape(x.shape());
   if (!weight.is_empty()) y = y * weight + bias;
-  return y.astype(x.dtype());
+  return y.astype(type_of_result(x));
 }
 
 void LayerNorm::visit(Visitor& visitor) {
@@ -131,6 +137,7 @@ void LayerNorm::visit(Visitor& visitor) {
 
 RMSNorm::RMSNorm(const Shape& shape, const NormOptions& given) : normalized(shape), options(given) {
   check_normalized("rms_norm", shape);
+  check_not_negative("rms_norm", "epsilon", options.epsilon);
   if (options.affine) weight = array::ones(shape, DType::float32, options.where);
 }
 
@@ -139,7 +146,7 @@ Tensor RMSNorm::forward(const Tensor& x, const Mode& /*mode*/) const {
   const Tensor wide = x.astype(type_for_sums(x));
   Tensor y = wide * rsqrt(mean(square(wide), axes, true) + options.epsilon);
   if (!weight.is_empty()) y = y * weight;
-  return y.astype(x.dtype());
+  return y.astype(type_of_result(x));
 }
 
 void RMSNorm::visit(Visitor& visitor) { visitor.parameter("weight", weight); }
@@ -148,6 +155,7 @@ GroupNorm::GroupNorm(std::int64_t group_count, std::int64_t channel_count, const
     : groups(group_count), channels(channel_count), options(given) {
   check_min("group_norm", "the number of groups", groups);
   check_min("group_norm", "the number of channels", channels);
+  check_not_negative("group_norm", "epsilon", options.epsilon);
   if (channels % groups != 0) {
     throw_invalid("group_norm",
                   fmt::format("{} channels do not divide into {} groups; change one of them", channels, groups));
@@ -166,7 +174,7 @@ Tensor GroupNorm::forward(const Tensor& x, const Mode& /*mode*/) const {
     const Shape per_channel = along_channels(x.rank());
     y = y * weight.reshape(per_channel) + bias.reshape(per_channel);
   }
-  return y.astype(x.dtype());
+  return y.astype(type_of_result(x));
 }
 
 void GroupNorm::visit(Visitor& visitor) {

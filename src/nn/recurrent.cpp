@@ -110,6 +110,7 @@ Recurrent::Recurrent(Cell cell, std::int64_t inputs, std::int64_t hidden, Genera
   check_min(op, "the number of inputs", inputs);
   check_min(op, "the hidden size", hidden);
   check_min(op, "the number of layers", options.layers);
+  check_dropout(op, options.dropout);
   const std::int64_t ways = options.bidirectional ? 2 : 1;
   const std::int64_t rows = gates_of(cell) * hidden;
   for (std::int64_t layer = 0; layer < options.layers; ++layer) {

@@ -71,13 +71,14 @@ void load_state_dict(ModuleRef module, const StateDict& state, StateMatch match)
     throw_invalid("load_state_dict",
                   fmt::format("{}; give the state of a module of the same layers", fmt::join(problems, "; ")));
   }
-  std::vector<Tensor> values;
+  // A tensor that has two names is replaced when one of them is given.
+  std::vector<std::pair<Tensor*, Tensor>> values;
   for (const NamedTensor& tensor : tensors) {
     const Tensor* const given = state.find(tensor.name);
     const Tensor& old = *tensor.value;
-    values.push_back(given == nullptr ? old : given->astype(old.dtype()).on(old.device()));
+    if (given != nullptr) values.emplace_back(tensor.value, given->astype(old.dtype()).on(old.device()));
   }
-  for (std::size_t i = 0; i < tensors.size(); ++i) *tensors[i].value = values[i];
+  for (auto& [target, value] : values) *target = std::move(value);
 }
 
 }  // namespace vectis::inline v0_1::nn

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 #include "nn/check.hpp"
 #include "vectis/array/operations.hpp"
@@ -34,6 +35,17 @@ Tensor residual(std::string_view norm_name, const LayerNorm& norm, const Transfo
   return normalized(x + dropout(part(x), options.dropout, mode));
 }
 
+// Calls `forward` with a copy of `given` that it may change, and copies that back unless `forward` throws: a call that
+// fails leaves caches as they were.
+template <class Caches, class Forward>
+Tensor with_cache(Caches* given, const Forward& forward) {
+  if (given == nullptr) return forward(given);
+  Caches changed = *given;
+  Tensor result = forward(&changed);
+  *given = std::move(changed);
+  return result;
+}
+
 // The cache of a layer; makes those of all layers at the first call.
 KeyValueCache* cache_of(std::vector<KeyValueCache>* caches, std::size_t layer, std::size_t layers) {
   if (caches == nullptr) return nullptr;
@@ -56,11 +68,13 @@ TransformerEncoderLayer::TransformerEncoderLayer(std::int64_t features, std::int
 
 Tensor TransformerEncoderLayer::forward(const Tensor& x, const AttentionMask& mask, const Mode& mode,
                                         KeyValueCache* cache) const {
-  const Tensor attended = residual("norm1", norm1, options, x, mode, [&](const Tensor& value) {
-    return in_layer("self_attn", [&] { return self_attn.attend(value, value, value, mask, mode, cache); });
+  return with_cache(cache, [&](KeyValueCache* changed) {
+    const Tensor attended = residual("norm1", norm1, options, x, mode, [&](const Tensor& value) {
+      return in_layer("self_attn", [&] { return self_attn.attend(value, value, value, mask, mode, changed); });
+    });
+    return residual("norm2", norm2, options, attended, mode,
+                    [&](const Tensor& value) { return feed_forward(linear1, linear2, options, value, mode); });
   });
-  return residual("norm2", norm2, options, attended, mode,
-                  [&](const Tensor& value) { return feed_forward(linear1, linear2, options, value, mode); });
 }
 
 void TransformerEncoderLayer::visit(Visitor& visitor) {
@@ -80,12 +94,14 @@ TransformerEncoder::TransformerEncoder(std::int64_t layer_count, std::int64_t fe
 
 Tensor TransformerEncoder::forward(const Tensor& x, const AttentionMask& mask, const Mode& mode,
                                    std::vector<KeyValueCache>* caches) const {
-  Tensor value = x;
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    value = in_layer(fmt::format("layers.{}", i),
-                     [&] { return layers[i].forward(value, mask, mode, cache_of(caches, i, layers.size())); });
-  }
-  return norm ? in_layer("norm", [&] { return norm->forward(value, mode); }) : value;
+  return with_cache(caches, [&](std::vector<KeyValueCache>* changed) {
+    Tensor value = x;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      value = in_layer(fmt::format("layers.{}", i),
+                       [&] { return layers[i].forward(value, mask, mode, cache_of(changed, i, layers.size())); });
+    }
+    return norm ? in_layer("norm", [&] { return norm->forward(value, mode); }) : value;
+  });
 }
 
 void TransformerEncoder::visit(Visitor& visitor) {
@@ -106,14 +122,17 @@ TransformerDecoderLayer::TransformerDecoderLayer(std::int64_t features, std::int
 
 Tensor TransformerDecoderLayer::forward(const Tensor& x, const Tensor& memory, const DecoderMasks& masks,
                                         const Mode& mode, KeyValueCache* cache) const {
-  const Tensor own = residual("norm1", norm1, options, x, mode, [&](const Tensor& value) {
-    return in_layer("self_attn", [&] { return self_attn.attend(value, value, value, masks.self, mode, cache); });
+  return with_cache(cache, [&](KeyValueCache* changed) {
+    const Tensor own = residual("norm1", norm1, options, x, mode, [&](const Tensor& value) {
+      return in_layer("self_attn", [&] { return self_attn.attend(value, value, value, masks.self, mode, changed); });
+    });
+    const Tensor crossed = residual("norm2", norm2, options, own, mode, [&](const Tensor& value) {
+      return in_layer("multihead_attn",
+                      [&] { return multihead_attn.attend(value, memory, memory, masks.memory, mode); });
+    });
+    return residual("norm3", norm3, options, crossed, mode,
+                    [&](const Tensor& value) { return feed_forward(linear1, linear2, options, value, mode); });
   });
-  const Tensor crossed = residual("norm2", norm2, options, own, mode, [&](const Tensor& value) {
-    return in_layer("multihead_attn", [&] { return multihead_attn.attend(value, memory, memory, masks.memory, mode); });
-  });
-  return residual("norm3", norm3, options, crossed, mode,
-                  [&](const Tensor& value) { return feed_forward(linear1, linear2, options, value, mode); });
 }
 
 void TransformerDecoderLayer::visit(Visitor& visitor) {
@@ -135,12 +154,15 @@ TransformerDecoder::TransformerDecoder(std::int64_t layer_count, std::int64_t fe
 
 Tensor TransformerDecoder::forward(const Tensor& x, const Tensor& memory, const DecoderMasks& masks, const Mode& mode,
                                    std::vector<KeyValueCache>* caches) const {
-  Tensor value = x;
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    value = in_layer(fmt::format("layers.{}", i),
-                     [&] { return layers[i].forward(value, memory, masks, mode, cache_of(caches, i, layers.size())); });
-  }
-  return norm ? in_layer("norm", [&] { return norm->forward(value, mode); }) : value;
+  return with_cache(caches, [&](std::vector<KeyValueCache>* changed) {
+    Tensor value = x;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      value = in_layer(fmt::format("layers.{}", i), [&] {
+        return layers[i].forward(value, memory, masks, mode, cache_of(changed, i, layers.size()));
+      });
+    }
+    return norm ? in_layer("norm", [&] { return norm->forward(value, mode); }) : value;
+  });
 }
 
 void TransformerDecoder::visit(Visitor& visitor) {

@@ -115,13 +115,26 @@ TEST(Lstm, LargeNumbersSaturateAndNaNStays) {
   EXPECT_TRUE(std::isnan(states.hidden.to_cpu<float>()[1]));
 }
 
-TEST(Lstm, ErrorsNameShapesAndTypes) {
+TEST(Lstm, ConvertsToTheTypeThatHoldsAllAndTakesEmptyBatches) {
+  Generator random(test::seed());
+  const Tensor inputs = random.normal({4, 3, 8});
+  const Tensor weights = random.normal({8, 2});
+  const LstmStates narrow = lstm(inputs, weights, zeros({3, 2}), zeros({3, 2}));
+  const LstmStates wide = lstm(inputs, weights.astype(DType::float64), zeros({3, 2}), zeros({3, 2}));
+  EXPECT_EQ(wide.cells.dtype(), DType::float64);
+  EXPECT_LT(max(absolute(wide.hidden - narrow.hidden)).item(), 1e-5);
+  const LstmStates empty = lstm(zeros({4, 0, 8}), weights, zeros({0, 2}), zeros({0, 2}));
+  EXPECT_EQ(empty.hidden.shape(), (Shape{4, 0, 2}));
+  EXPECT_EQ(empty.cells.shape(), (Shape{4, 0, 2}));
+}
+
+TEST(Lstm, ErrorsNameShapes) {
   const Tensor inputs = zeros({2, 3, 8});
   EXPECT_ERROR(lstm(inputs, zeros({8, 3}), zeros({3, 2}), zeros({3, 2})), ErrorCode::invalid_input, "[lstm]",
                "weights have shape (8, 3), expected (8, 2)");
   EXPECT_ERROR(lstm(inputs, zeros({8, 2}), zeros({2, 3}), zeros({3, 2})), ErrorCode::invalid_input, "hidden states");
   EXPECT_ERROR(lstm(zeros({2, 3}), inputs, inputs, inputs), ErrorCode::invalid_input, "(sequence, batch, 4 * hidden)");
-  EXPECT_ERROR(lstm(inputs, zeros({8, 2}, DType::float64), inputs, inputs), ErrorCode::invalid_input, "element types");
+  EXPECT_ERROR(lstm(inputs, zeros({8, 3}, DType::float64), inputs, inputs), ErrorCode::invalid_input, "(8, 3)");
   EXPECT_ERROR(lstm(zeros({0, 3, 8}), zeros({8, 2}), zeros({3, 2}), zeros({3, 2})), ErrorCode::invalid_input,
                "no elements");
 }

@@ -43,7 +43,8 @@ struct LstmStates {
 // Runs the recurrent part of an LSTM over a sequence. `inputs`, of shape (sequence, batch, 4 * hidden), are what the
 // gates get from the input: in the order input, forget, cell, output. `weights`, of shape (4 * hidden, hidden),
 // multiply the hidden state before each element; `hidden` and `cell`, of shape (batch, hidden), are the states before
-// the first. Throws InvalidInput when shapes or types differ or there is no element.
+// the first. All are converted to the type that holds all. Throws InvalidInput when shapes do not fit or there is no
+// element.
 VECTIS_API LstmStates lstm(const Operand& inputs, const Operand& weights, const Operand& hidden, const Operand& cell);
 
 // How interpolate() computes an element between others.

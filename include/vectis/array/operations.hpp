@@ -226,10 +226,15 @@ VECTIS_API Tensor einsum(std::string_view equation, std::span<const Tensor> tens
 // Indices are arrays of integers and count from the end when negative. One that does not exist throws InvalidInput when
 // the array is computed.
 
+// What an index below 0 is: a position from the end, or one that does not exist.
+enum class NegativeIndices : std::uint8_t { from_end, refused };
+
 // Returns the elements at `indices` of `axis`, which is replaced by the axes of `indices`.
-VECTIS_API Tensor take(const Operand& x, const Operand& indices, std::int64_t axis = 0);
+VECTIS_API Tensor take(const Operand& x, const Operand& indices, std::int64_t axis = 0,
+                       NegativeIndices negative = NegativeIndices::from_end);
 // Returns, for each element of `indices`, the element that it names along `axis`; the other axes agree.
-VECTIS_API Tensor take_along_axis(const Operand& x, const Operand& indices, std::int64_t axis);
+VECTIS_API Tensor take_along_axis(const Operand& x, const Operand& indices, std::int64_t axis,
+                                  NegativeIndices negative = NegativeIndices::from_end);
 // Returns `x` with `values` written over the elements that `indices` names along `axis`. Of several values for one
 // element the last one stays.
 VECTIS_API Tensor put_along_axis(const Operand& x, const Operand& indices, const Operand& values, std::int64_t axis);

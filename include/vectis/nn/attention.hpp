@@ -9,7 +9,7 @@
 namespace vectis::inline v0_1::nn {
 
 // Keys and values of the positions before those of a call, for generation one position at a time: each call appends
-// its own. Shapes (batch, heads, positions, features of a head); empty before the first call.
+// its own, unless it throws. Shapes (batch, heads, positions, features of a head); empty before the first call.
 struct KeyValueCache {
   Tensor keys;
   Tensor values;
@@ -28,7 +28,7 @@ struct AttentionMask {
 
 // Returns softmax(query @ key^T / sqrt(features) + mask) @ value. `query` has shape (batch, heads, queries, features),
 // `key` and `value` have (batch, heads, keys, features). `dropout_probability` applies to the softmax. Throws
-// InvalidInput when shapes do not fit.
+// InvalidInput when shapes do not fit, and for masks of integers.
 VECTIS_API Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                                const AttentionMask& mask = {}, double dropout_probability = 0,
                                                const Mode& mode = {});
@@ -43,7 +43,7 @@ class VECTIS_API MultiHeadAttention {
   static constexpr std::string_view kind = "MultiHeadAttention";
 
   // Draws the weights as PyTorch does: xavier_uniform() for the joined projection of the inputs, zeros for biases.
-  // Throws InvalidInput unless `features` divide into `heads`.
+  // Throws InvalidInput unless `features` divide into `heads` and 0 <= dropout < 1.
   MultiHeadAttention(std::int64_t features, std::int64_t heads, Generator& random, const AttentionOptions& given = {});
 
   // Attention of a sequence to itself.

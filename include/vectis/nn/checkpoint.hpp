@@ -29,8 +29,8 @@ struct VECTIS_API Checkpoint {
   [[nodiscard]] double number(std::string_view name) const;
 };
 
-// Writes a checkpoint; docs/training.md has the format. Throws InvalidInput for a name of more than 4,096 bytes or a
-// text of more than 1 MiB, Io when the bytes cannot be written, and what Tensor::eval() throws.
+// Writes a checkpoint; docs/formats/checkpoint.md has the format. Throws InvalidInput for a name of more than 4,096
+// bytes or a text of more than 1 MiB, Io when the bytes cannot be written, and what Tensor::eval() throws.
 VECTIS_API void save_checkpoint(ByteWriter& writer, const Checkpoint& checkpoint);
 // The same to the file at `path`, which is replaced in one step after all bytes are on the disk: a process that is
 // killed at any point leaves the old file or the new one.

@@ -23,7 +23,7 @@ class VECTIS_API Embedding {
   Embedding(std::int64_t rows, std::int64_t features, Generator& random, const EmbeddingOptions& options = {});
 
   // Takes integers of any shape, returns their shape with one more axis of `features`. Throws InvalidInput for other
-  // types, and for a row that does not exist when it is computed.
+  // types, and for a row that does not exist, such as one below 0, when it is computed.
   [[nodiscard]] Tensor forward(const Tensor& x, const Mode& mode = {}) const;
   void visit(Visitor& visitor);
 
@@ -36,7 +36,8 @@ class VECTIS_API PositionalEncoding {
  public:
   static constexpr std::string_view kind = "PositionalEncoding";
 
-  // Throws InvalidInput unless both numbers are positive and `features` is even.
+  // Throws InvalidInput unless both numbers are positive with a product of at most 2^30, `features` is even, and 0 <=
+  // dropout_probability < 1.
   PositionalEncoding(std::int64_t features, std::int64_t positions_max, double dropout_probability = 0);
 
   // The first element of the sequence has position `first`. Throws InvalidInput for other features and for positions

@@ -16,8 +16,9 @@
 namespace vectis::inline v0_1::nn {
 
 // Scales all gradients by the same factor so that their Euclidean norm, of all elements together, is at most
-// `norm_max`. Returns the norm before, one float32 number; it is not finite when a gradient is not, and the gradients
-// then are not either. Records only. Throws InvalidInput unless `norm_max` is above 0.
+// `norm_max`. Returns the norm before, one number, float64 when a gradient is and else float32; it is not finite when a
+// gradient is not, and the gradients then are not either. Records only. Throws InvalidInput unless `norm_max` is above
+// 0.
 VECTIS_API Tensor clip_by_norm(std::span<Tensor> gradients, double norm_max);
 // Limits each element to [-limit, limit]. Records only. Throws InvalidInput unless `limit` is above 0.
 VECTIS_API void clip_by_value(std::span<Tensor> gradients, double limit);

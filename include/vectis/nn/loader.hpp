@@ -53,13 +53,14 @@ class VECTIS_API Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
+  [[nodiscard]] const Dataset& dataset() const noexcept { return *dataset_; }
   // Returns the number of batches of an epoch.
   [[nodiscard]] std::int64_t batches() const noexcept { return batches_; }
   [[nodiscard]] const LoaderOptions& options() const noexcept { return options_; }
 
   // Returns the next batch; nothing at the end of an epoch, after which the next epoch begins. Throws what the data set
-  // throws, and InvalidInput when called from a task of the Runtime's Executor unless `prefetch` is 0; a later call
-  // reads the same batch again.
+  // throws; InvalidInput when a field does not have a row for each example, and when called from a task of the
+  // Runtime's Executor unless `prefetch` is 0; a later call reads the same batch again.
   [[nodiscard]] std::optional<Batch> next();
   // Returns the position of the batch that next() returns, however many are read ahead.
   [[nodiscard]] LoaderPosition position() const noexcept { return position_; }

@@ -34,7 +34,8 @@ struct CrossEntropyOptions {
 };
 // Of -log softmax(logits) at the target. `logits` have shape (batch, classes, extents ...). Targets are class numbers
 // of shape (batch, extents ...) or, as floating-point numbers in the shape of `logits`, the probabilities of the
-// classes. The mean is over elements that are not ignored, by their weight.
+// classes. The mean is over elements that are not ignored, by their weight; those that are ignored may have any logits.
+// A class number below 0 or beyond the classes throws InvalidInput when the loss is computed.
 VECTIS_API Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
 // Of -log(predictions) at the target, when predictions are probabilities already; they are moved into [1e-7, 1 - 1e-7].
 VECTIS_API Tensor cross_entropy_of_probabilities(const Tensor& predictions, const Tensor& targets,
@@ -44,7 +45,8 @@ VECTIS_API Tensor cross_entropy_of_probabilities(const Tensor& predictions, cons
 // first part.
 VECTIS_API Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets,
                                                    double positive_weight = 1, Reduction reduction = Reduction::mean);
-// Of -(t log p + (1 - t) log(1 - p)), with logarithms of at least -100.
+// Of -(t log p + (1 - t) log(1 - p)), with logarithms of at least -100, and with finite gradients also where p is 0 or
+// 1.
 VECTIS_API Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets,
                                        Reduction reduction = Reduction::mean);
 

@@ -97,7 +97,8 @@ class VECTIS_API Network {
 
   // Applies all layers. Throws InvalidInput, naming the layer, when shapes do not fit.
   [[nodiscard]] Tensor forward(const Tensor& x, const Mode& mode = {}) { return output(logits(x, mode)); }
-  // Applies all layers for inference, on the device of the network, without recording gradients.
+  // Applies all layers for inference, on the device of the network, without recording gradients. Types are promoted as
+  // by operations: convert inputs by astype(input_type()).
   [[nodiscard]] Tensor predict(const Tensor& x);
 
   // Applies the layers without a last Softmax or Sigmoid that the loss contains, which is more accurate and faster.
@@ -114,7 +115,8 @@ class VECTIS_API Network {
   // The shapes of an input and an output, without the axis of the batch.
   [[nodiscard]] const Shape& input_shape() const noexcept { return input_; }
   [[nodiscard]] const Shape& output_shape() const noexcept { return shapes_.empty() ? input_ : shapes_.back(); }
-  [[nodiscard]] DType input_type() const noexcept { return type_; }
+  // The element type of inputs: that of the builder, or of the parameters after convert_to().
+  [[nodiscard]] DType input_type();
   // Returns the device of the parameters; nothing when there are none.
   [[nodiscard]] std::optional<Device> device();
 
@@ -129,6 +131,7 @@ class VECTIS_API Network {
   std::vector<Shape> shapes_;  // of the outputs of the layers
   Shape input_;
   DType type_ = DType::float32;
+  std::optional<DType> parameter_type_;  // when it was built
   LossFunction loss_ = LossFunction::MeanSquaredError;
 };
 
@@ -158,7 +161,8 @@ class VECTIS_API NetworkBuilder {
   }
 
   // Makes the layers and checks that their shapes fit. Throws InvalidInput, naming the layer by its number, when they
-  // do not, there is no layer, or an extent of the input is not positive.
+  // do not, there is no layer, an extent of the input is not positive, or the output does not fit the loss: a Sigmoid
+  // or one class for a categorical cross-entropy, a Softmax for a binary one.
   [[nodiscard]] Network build() const;
 
  private:

@@ -1,4 +1,5 @@
-// Normalization over the batch, over features and over groups of channels.
+// Normalization over the batch, over features and over groups of channels. Results have the type of the input, of
+// integers float32.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ class VECTIS_API BatchNorm {
  public:
   static constexpr std::string_view kind = "BatchNorm";
 
-  // Throws InvalidInput unless `channels` is positive.
+  // Throws InvalidInput unless `channels` is positive and the numbers of the options are finite and at least 0.
   explicit BatchNorm(std::int64_t channels, const BatchNormOptions& given = {});
 
   // Throws InvalidInput for other channels, and in training for one element in each channel, which has no variance.
@@ -46,7 +47,7 @@ class VECTIS_API LayerNorm {
  public:
   static constexpr std::string_view kind = "LayerNorm";
 
-  // Throws InvalidInput unless `shape` has axes and their extents are positive.
+  // Throws InvalidInput unless `shape` has axes, their extents are positive, and epsilon is finite and at least 0.
   explicit LayerNorm(const Shape& shape, const NormOptions& given = {});
 
   // Throws InvalidInput for other last extents.
@@ -64,7 +65,7 @@ class VECTIS_API RMSNorm {
  public:
   static constexpr std::string_view kind = "RMSNorm";
 
-  // Throws InvalidInput unless `shape` has axes and their extents are positive.
+  // Throws InvalidInput unless `shape` has axes, their extents are positive, and epsilon is finite and at least 0.
   explicit RMSNorm(const Shape& shape, const NormOptions& given = {});
 
   // Throws InvalidInput for other last extents.
@@ -82,7 +83,7 @@ class VECTIS_API GroupNorm {
  public:
   static constexpr std::string_view kind = "GroupNorm";
 
-  // Throws InvalidInput unless `channels` divide into `groups`.
+  // Throws InvalidInput unless `channels` divide into `groups` and epsilon is finite and at least 0.
   GroupNorm(std::int64_t groups, std::int64_t channels, const NormOptions& given = {});
 
   // Throws InvalidInput for other channels.

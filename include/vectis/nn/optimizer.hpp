@@ -38,6 +38,8 @@ class VECTIS_API Optimizer {
 
   // Returns the optimizer's name in messages: "adam".
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  // Returns the options by name, without the learning rate: resumed training must have the same.
+  [[nodiscard]] virtual std::map<std::string, double> hyperparameters() const { return {}; }
   [[nodiscard]] double learning_rate() const noexcept { return learning_rate_; }
   // Throws InvalidInput unless `rate` is finite and at least 0.
   void set_learning_rate(double rate);
@@ -90,6 +92,7 @@ class VECTIS_API Sgd final : public Optimizer {
   // with dampening.
   explicit Sgd(const SgdOptions& options = {});
   [[nodiscard]] std::string_view name() const noexcept override { return "sgd"; }
+  [[nodiscard]] std::map<std::string, double> hyperparameters() const override;
 
  protected:
   [[nodiscard]] std::vector<std::string_view> slots() const override;
@@ -113,6 +116,7 @@ class VECTIS_API Adam : public Optimizer {
   // Throws InvalidInput unless the betas are in [0, 1) and the other numbers finite and at least 0.
   explicit Adam(const AdamOptions& options = {});
   [[nodiscard]] std::string_view name() const noexcept override { return "adam"; }
+  [[nodiscard]] std::map<std::string, double> hyperparameters() const override;
 
  protected:
   [[nodiscard]] std::vector<std::string_view> slots() const override;
@@ -150,6 +154,7 @@ class VECTIS_API RmsProp final : public Optimizer {
   // Throws InvalidInput unless alpha is in [0, 1) and the other numbers are finite and at least 0.
   explicit RmsProp(const RmsPropOptions& options = {});
   [[nodiscard]] std::string_view name() const noexcept override { return "rmsprop"; }
+  [[nodiscard]] std::map<std::string, double> hyperparameters() const override;
 
  protected:
   [[nodiscard]] std::vector<std::string_view> slots() const override;

@@ -37,7 +37,8 @@ VECTIS_API void write_npy(ByteWriter& writer, const Tensor& x);
 VECTIS_API void write_npy(const std::string& path, const Tensor& x);
 
 // Returns the image in a binary PGM or PPM file (Netpbm's "P5" and "P6") with at most 8 bits per sample: uint8, of
-// shape (channels, height, width) with 1 or 3 channels. Throws CorruptData when header and size of the file do not fit,
+// shape (channels, height, width) with 1 or 3 channels, scaled to 0 to 255 when the file's largest sample is another.
+// Throws CorruptData when header and size of the file do not fit or a sample is larger than the largest one,
 // Unsupported for samples of 16 bits, Io when it cannot be read.
 VECTIS_API Tensor read_pnm(const std::string& path);
 // Returns the image in the bytes of such a file. Throws as read_pnm does.

@@ -52,7 +52,8 @@ class VECTIS_API Recurrent {
   RecurrentOptions options;
 
  protected:
-  // Draws all tensors uniformly from +-1 / sqrt(hidden). Throws InvalidInput for numbers below 1.
+  // Draws all tensors uniformly from +-1 / sqrt(hidden). Throws InvalidInput for numbers below 1 and
+  // unless 0 <= dropout < 1.
   Recurrent(Cell cell, std::int64_t inputs, std::int64_t hidden, Generator& random, const RecurrentOptions& given);
 
  private:

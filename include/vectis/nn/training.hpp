@@ -4,7 +4,7 @@
 //   nn::History history = nn::train(network, images, labels, config);
 //   std::cout << history.val_metrics["accuracy"].back() << '\n';
 //
-// docs/training.md is the guide, and has the loop in a few lines for programs that write their own.
+// docs/training.md is the guide; examples/training_loop.cpp is a loop of one's own.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +43,10 @@ struct EarlyStopping {
 struct TrainingConfig {
   std::int64_t batch_size = 32;
   std::int64_t max_epochs = 10;
-  double validation_split = 0;  // the share of the examples, the last ones, that is kept for validation
+  double validation_split = 0;  // the share of the examples, the last ones, kept for validation unless there are others
   bool shuffle = true;
-  std::uint64_t seed = 0;                                // of the order of examples and of dropout
+  bool drop_last = false;  // leaves out the last batch when it is smaller: one example has no variance for BatchNorm
+  std::uint64_t seed = 0;  // of the order of examples and of dropout
   std::shared_ptr<Optimizer> optimizer = nullptr;        // null: Adam with its defaults. Keeps its state afterwards
   Schedule schedule = {};                                // empty: the learning rate of the optimizer stays
   std::optional<PlateauOptions> plateau = std::nullopt;  // reduces the learning rate by the loss of early stopping
@@ -80,29 +81,31 @@ struct Evaluation {
 };
 
 // Trains `module` with the loss that `evaluate` computes, and returns the record of all epochs, those before a
-// checkpoint included. `validation` may be null. Throws InvalidInput for a configuration out of range, a data set
-// without a whole batch, or a checkpoint of another training; Allocation, with a batch size that fits, when memory is
-// short; Cancelled and DeadlineExceeded by `context`, which are checked before each batch; and what `evaluate`, the
-// data sets and the observers throw. The module then keeps what it has learned.
+// checkpoint included. `validation` may be null: `validation_split` of the configuration then holds. Throws
+// InvalidInput for a configuration out of range, a data set without a batch, or a checkpoint of another training; Io
+// for a checkpoint that cannot be written; Allocation, with a batch size that fits, when memory is short; Cancelled and
+// DeadlineExceeded by `context`, which are checked before each batch; and what `evaluate`, the data sets and the
+// observers throw. The module then keeps what it has learned.
 VECTIS_API History train(ModuleRef module, const EvaluateBatch& evaluate,
                          const std::shared_ptr<const Dataset>& training,
                          const std::shared_ptr<const Dataset>& validation, const TrainingConfig& config = {},
                          const Context& context = {});
 
 // Returns loss and metrics of `module` over a data set, without training. Batches are copied to the device of its
-// parameters. Throws InvalidInput without examples, and what `evaluate` and the data set throw.
+// tensors. Throws InvalidInput without examples, and what `evaluate` and the data set throw.
 VECTIS_API Evaluation evaluate(ModuleRef module, const EvaluateBatch& evaluate,
                                const std::shared_ptr<const Dataset>& dataset, std::int64_t batch_size = 32,
                                const Context& context = {});
 
 // Computes loss and metrics from the predictions of a module and the labels.
 using LossAndMetrics = std::function<BatchResult(const Tensor& predictions, const Tensor& labels)>;
-// Cross-entropy and "accuracy" of logits of shape (batch, classes); labels are class numbers or probabilities.
+// Cross-entropy and "accuracy" of logits of shape (batch, classes, extents ...); labels are class numbers or
+// probabilities.
 VECTIS_API BatchResult classification_loss(const Tensor& logits, const Tensor& labels);
 // The mean squared error, and "mae", the mean absolute error.
 VECTIS_API BatchResult regression_loss(const Tensor& predictions, const Tensor& targets);
-// Returns the share of the rows of `predictions`, of shape (batch, classes), whose largest element is at the label: a
-// class number, or the largest of a row of probabilities.
+// Returns the share of predictions, of shape (batch, classes, extents ...), whose largest class is that of the label: a
+// class number of shape (batch, extents ...), or the largest of probabilities of the predictions' shape.
 VECTIS_API Tensor accuracy(const Tensor& predictions, const Tensor& labels);
 
 // The data sets for training and validation of rows that are examples: the last `validation_split` of them, rounded
@@ -112,6 +115,7 @@ struct SplitData {
   std::shared_ptr<const Dataset> validation;  // null: without validation
 };
 [[nodiscard]] VECTIS_API SplitData split_data(const Tensor& data, const Tensor& labels, double validation_split);
+[[nodiscard]] VECTIS_API SplitData split_data(const std::shared_ptr<const Dataset>& data, double validation_split);
 
 // Returns the loss of batches of two fields, what `module` computes predictions from and the labels. Both arguments
 // must outlive the result.

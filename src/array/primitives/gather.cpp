@@ -24,13 +24,20 @@ namespace {
 
 using Gradients = std::vector<Tensor>;
 
+// The lowest index of an axis of `extent` elements.
+std::int64_t lowest_index(std::int64_t extent, NegativeIndices negative) noexcept {
+  return negative == NegativeIndices::from_end ? -extent : 0;
+}
+
 // The indices as positions of an axis of `extent` elements. Throws InvalidInput for one that does not exist.
-std::vector<std::int64_t> positions_of(std::string_view op, const Node& indices, std::int64_t extent) {
+std::vector<std::int64_t> positions_of(std::string_view op, const Node& indices, std::int64_t extent,
+                                       NegativeIndices negative = NegativeIndices::from_end) {
   std::vector<std::int64_t> positions = wide_values<std::int64_t>(indices);
+  const std::int64_t lowest = lowest_index(extent, negative);
   for (std::int64_t& position : positions) {
-    if (position < -extent || position >= extent) {
+    if (position < lowest || position >= extent) {
       throw_invalid(
-          op, fmt::format("index {} of an axis of {} elements; give {} to {}", position, extent, -extent, extent - 1));
+          op, fmt::format("index {} of an axis of {} elements; give {} to {}", position, extent, lowest, extent - 1));
     }
     if (position < 0) position += extent;
   }
@@ -39,10 +46,11 @@ std::vector<std::int64_t> positions_of(std::string_view op, const Node& indices,
 
 // Throws InvalidInput when one of the indices in device memory is no position of an axis of `extent` elements. Reads
 // them back unless the host knows their bounds.
-void check_on_device(std::string_view op, const Node& indices, std::int64_t extent) {
+void check_on_device(std::string_view op, const Node& indices, std::int64_t extent,
+                     NegativeIndices negative = NegativeIndices::from_end) {
   const std::optional<Bounds>& bounds = indices.storage->bounds;
-  if (bounds && bounds->min >= -extent && bounds->max < extent) return;
-  (void)positions_of(op, *copied_to_host(indices), extent);
+  if (bounds && bounds->min >= lowest_index(extent, negative) && bounds->max < extent) return;
+  (void)positions_of(op, *copied_to_host(indices), extent, negative);
 }
 
 // The position, a u32, that an index of an axis names: indices below 0 count from its end.
@@ -56,11 +64,12 @@ ir::Value position_of(DeviceKernel& kernel, ir::Value index, ir::Value extent) {
 // Copies elements of the first input of `node` that its second one names. `index_at` returns the index of the computed
 // element from its position along the axis.
 template <class IndexAt>
-void take_on_device(const Primitive& primitive, std::size_t axis, Node& node, const IndexAt& index_at) {
+void take_on_device(const Primitive& primitive, std::size_t axis, NegativeIndices negative, Node& node,
+                    const IndexAt& index_at) {
   const Node& x = *node.inputs[0].node();
   const Node& indices = *node.inputs[1].node();
   const AroundAxis around(x.shape, axis);
-  check_on_device(primitive.name(), indices, around.extent);
+  check_on_device(primitive.name(), indices, around.extent, negative);
   node.lane->allocate(node);
   DeviceKernel kernel(primitive.name());
   const ir::Value extent = kernel.number(around.extent);
@@ -84,17 +93,18 @@ enum class Put : std::uint8_t { replace, add };
 // --- take: the same indices for all ---------------------------------------------------------------------------------
 
 Tensor spread(const Tensor& values, const Tensor& indices, std::size_t axis, std::int64_t extent);
-Tensor take_flat(const Tensor& x, const Tensor& indices, std::size_t axis, const std::source_location& where);
+Tensor take_flat(const Tensor& x, const Tensor& indices, std::size_t axis, NegativeIndices negative,
+                 const std::source_location& where);
 
 // Copies the elements at a list of indices of an axis.
 class Take final : public Primitive {
  public:
-  explicit Take(std::size_t axis) : axis_(axis) {}
+  Take(std::size_t axis, NegativeIndices negative) : axis_(axis), negative_(negative) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "take"; }
   void compute(Node& node) const override {
     const Node& x = *node.inputs[0].node();
     const AroundAxis around(x.shape, axis_);
-    const std::vector<std::int64_t> positions = positions_of(name(), *node.inputs[1].node(), around.extent);
+    const std::vector<std::int64_t> positions = positions_of(name(), *node.inputs[1].node(), around.extent, negative_);
     node.lane->allocate(node);
     if (node.elements() == 0) return;
     std::shared_ptr<Storage> keep;
@@ -114,7 +124,7 @@ class Take final : public Primitive {
   }
   [[nodiscard]] bool runs_on_device(const Node& /*node*/) const override { return true; }
   void compute_on_device(Node& node) const override {
-    take_on_device(*this, axis_, node, [](DeviceKernel& kernel, const Node& indices, ir::Value along) {
+    take_on_device(*this, axis_, negative_, node, [](DeviceKernel& kernel, const Node& indices, ir::Value along) {
       return kernel.load(kernel.array(indices), along);
     });
   }
@@ -125,6 +135,7 @@ class Take final : public Primitive {
 
  private:
   std::size_t axis_;
+  NegativeIndices negative_;
 };
 
 // Adds elements to zeros at a list of indices of an axis, in order: the reverse of take.
@@ -169,7 +180,7 @@ class Spread final : public Primitive {
   }
   [[nodiscard]] Gradients gradient(const Tensor&, std::span<const Tensor> inputs,
                                    const Tensor& adjoint) const override {
-    return {take_flat(adjoint, inputs[1], axis_, {}), Tensor()};
+    return {take_flat(adjoint, inputs[1], axis_, NegativeIndices::from_end, {}), Tensor()};
   }
 
  private:
@@ -206,10 +217,11 @@ Tensor spread(const Tensor& values, const Tensor& indices, std::size_t axis, std
 }
 
 // take with a vector of indices.
-Tensor take_flat(const Tensor& x, const Tensor& indices, std::size_t axis, const std::source_location& where) {
+Tensor take_flat(const Tensor& x, const Tensor& indices, std::size_t axis, NegativeIndices negative,
+                 const std::source_location& where) {
   Shape shape = x.shape();
   shape[axis] = indices.elements();
-  return record(std::make_shared<Take>(axis), {x, indices}, x.dtype(), std::move(shape), where);
+  return record(std::make_shared<Take>(axis, negative), {x, indices}, x.dtype(), std::move(shape), where);
 }
 
 // --- take_along_axis: an index for each element ---------------------------------------------------------------------
@@ -217,12 +229,12 @@ Tensor take_flat(const Tensor& x, const Tensor& indices, std::size_t axis, const
 // Copies, for each element of the indices, the element of the axis that it names.
 class TakeAlong final : public Primitive {
  public:
-  explicit TakeAlong(std::size_t axis) : axis_(axis) {}
+  TakeAlong(std::size_t axis, NegativeIndices negative) : axis_(axis), negative_(negative) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "take_along_axis"; }
   void compute(Node& node) const override;
   [[nodiscard]] bool runs_on_device(const Node& /*node*/) const override { return true; }
   void compute_on_device(Node& node) const override {
-    take_on_device(*this, axis_, node, [](DeviceKernel& kernel, const Node& indices, ir::Value /*along*/) {
+    take_on_device(*this, axis_, negative_, node, [](DeviceKernel& kernel, const Node& indices, ir::Value /*along*/) {
       return kernel.current(indices);
     });
   }
@@ -231,6 +243,7 @@ class TakeAlong final : public Primitive {
 
  private:
   std::size_t axis_;
+  NegativeIndices negative_;
 };
 
 // Writes elements of its third input over, or adds them to, those of its first: the reverse of take_along_axis.
@@ -314,7 +327,7 @@ class PutAlong final : public Primitive {
 void TakeAlong::compute(Node& node) const {
   const Node& x = *node.inputs[0].node();
   const AroundAxis around(x.shape, axis_);
-  const std::vector<std::int64_t> positions = positions_of(name(), *node.inputs[1].node(), around.extent);
+  const std::vector<std::int64_t> positions = positions_of(name(), *node.inputs[1].node(), around.extent, negative_);
   node.lane->allocate(node);
   if (node.elements() == 0) return;
   std::shared_ptr<Storage> keep;
@@ -385,9 +398,9 @@ Tensor put_recorded(std::string_view op, Put how, const Operand& x, const Operan
 
 }  // namespace
 
-Tensor take(const Operand& x, const Operand& indices, std::int64_t axis) {
+Tensor take(const Operand& x, const Operand& indices, std::int64_t axis, NegativeIndices negative) {
   const auto [tensor, at, checked] = checked_selection("take", x, indices, axis);
-  const Tensor taken = take_flat(tensor, flatten(at), checked, x.where());
+  const Tensor taken = take_flat(tensor, flatten(at), checked, negative, x.where());
   Shape shape = tensor.shape();
   shape.erase(checked);
   for (std::size_t i = at.rank(); i-- > 0;) shape.insert(checked, at.shape()[i]);
@@ -406,10 +419,10 @@ Tensor index_add(const Operand& x, const Operand& indices, const Operand& values
   return tensor + spread(values_there, at, checked, tensor.shape()[checked]);
 }
 
-Tensor take_along_axis(const Operand& x, const Operand& indices, std::int64_t axis) {
+Tensor take_along_axis(const Operand& x, const Operand& indices, std::int64_t axis, NegativeIndices negative) {
   const Selection selection = checked_selection("take_along_axis", x, indices, axis);
-  return record(std::make_shared<TakeAlong>(selection.axis), {selection.x, selection.indices}, selection.x.dtype(),
-                along_shape("take_along_axis", selection), x.where());
+  return record(std::make_shared<TakeAlong>(selection.axis, negative), {selection.x, selection.indices},
+                selection.x.dtype(), along_shape("take_along_axis", selection), x.where());
 }
 
 Tensor put_along_axis(const Operand& x, const Operand& indices, const Operand& values, std::int64_t axis) {

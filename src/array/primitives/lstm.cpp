@@ -328,10 +328,10 @@ LstmStates lstm(const Operand& inputs, const Operand& weights, const Operand& hi
   for (const Operand* operand : operands) {
     tensors.push_back(as_tensor("lstm", *operand));
     check_devices("lstm", tensors[0], tensors.back());
-    if (tensors.back().dtype() != tensors[0].dtype()) {
-      throw_invalid("lstm", "the arrays have several element types; convert them by astype()");
-    }
   }
+  DType type = tensors[0].dtype();
+  for (const Tensor& tensor : tensors) type = promote(type, tensor.dtype());
+  for (Tensor& tensor : tensors) tensor = tensor.astype(type);
   if (tensors[0].rank() != 3 || tensors[0].extent(2) % 4 != 0) {
     throw_invalid(
         "lstm", fmt::format("inputs have shape {}; give (sequence, batch, 4 * hidden)", to_string(tensors[0].shape())));
@@ -341,9 +341,8 @@ LstmStates lstm(const Operand& inputs, const Operand& weights, const Operand& hi
   check_shape_of("hidden states", tensors[2], {extents.batch, extents.hidden});
   check_shape_of("cells", tensors[3], {extents.batch, extents.hidden});
   const std::int64_t count = extents.of_states();
-  if (count == 0) throw_invalid("lstm", "the sequence has no elements; give some");
-  const DType type = tensors[0].dtype();
-  const bool has_kernel = is_real(type) && type != DType::float64 && tensors[0].node()->lane->is_host();
+  if (extents.steps == 0) throw_invalid("lstm", "the sequence has no elements; give some");
+  const bool has_kernel = count > 0 && is_real(type) && type != DType::float64 && tensors[0].node()->lane->is_host();
   Tensor all;
   if (has_kernel) {
     // The kernels compute in float32; inputs and weights of 16 bits are read as they are.

@@ -1,6 +1,7 @@
 // Comma-separated values (RFC 4180) of numbers.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -24,6 +25,23 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text;
 }
 
+// Returns whether a decimal number other than 0 is between -1 and 1, by the position of its first digit other than 0.
+bool is_below_one(std::string_view number) noexcept {
+  const std::size_t exponent_at = std::min(number.find_first_of("eE"), number.size());
+  const std::string_view digits = number.substr(0, exponent_at);
+  const std::size_t point = std::min(digits.find('.'), digits.size());
+  const std::size_t first = digits.find_first_of("123456789");
+  // The power of ten of the first digit, without the exponent.
+  const std::int64_t power =
+      static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first) - (first < point ? 1 : 0);
+  std::string_view text = number.substr(std::min(exponent_at + 1, number.size()));
+  if (text.starts_with('+')) text.remove_prefix(1);
+  std::int64_t exponent = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), exponent);
+  if (error == std::errc::result_out_of_range) return text.starts_with('-');
+  return exponent < -power;
+}
+
 // Returns the number that a field spells, such as "-1.5e3", "inf" or "NaN".
 std::optional<float> number_of(std::string_view field) noexcept {
   field = trimmed(field);
@@ -33,8 +51,7 @@ std::optional<float> number_of(std::string_view field) noexcept {
   if (end != field.data() + field.size() || field.empty()) return std::nullopt;
   // Beyond double: infinity or 0, as for numbers beyond float.
   if (error == std::errc::result_out_of_range) {
-    const bool is_small = field.find("e-") != std::string_view::npos || field.find("E-") != std::string_view::npos;
-    const double size = is_small ? 0.0 : HUGE_VAL;
+    const double size = is_below_one(field) ? 0.0 : HUGE_VAL;
     value = field.front() == '-' ? -size : size;
   } else if (error != std::errc()) {
     return std::nullopt;

@@ -32,8 +32,25 @@ void shuffle(std::vector<std::int64_t>& indices, std::uint64_t seed, std::uint64
   }
 }
 
+// Reads examples. Throws InvalidInput when a field does not have one for each index.
+Batch read_examples(const Dataset& dataset, const std::vector<std::int64_t>& indices) {
+  Batch batch = dataset.examples(indices);
+  for (std::size_t field = 0; field < batch.size(); ++field) {
+    if (batch[field].is_empty()) {
+      throw Error(ErrorCode::invalid_input, loader_op, fmt::format("the data set returned nothing as field {}", field));
+    }
+    const Shape& shape = batch[field].shape();
+    if (!shape.empty() && shape[0] == static_cast<std::int64_t>(indices.size())) continue;
+    throw Error(ErrorCode::invalid_input, loader_op,
+                fmt::format("the data set was asked for {} examples, but field {} has shape {}; return a row for each "
+                            "index",
+                            indices.size(), field, to_string(shape)));
+  }
+  return batch;
+}
+
 Task<Batch> read_later(std::shared_ptr<const Dataset> dataset, std::vector<std::int64_t> indices) {
-  co_return dataset->examples(indices);
+  co_return read_examples(*dataset, indices);
 }
 
 }  // namespace
@@ -101,7 +118,7 @@ void Loader::read_ahead() {
 }
 
 Batch Loader::read(const LoaderPosition& position) {
-  if (options_.prefetch == 0) return dataset_->examples(indices_of(position));
+  if (options_.prefetch == 0) return read_examples(*dataset_, indices_of(position));
   read_ahead();
   runtime_->executor().run_until([&] { return readings_.front().batch.done(); });
   Reading first = std::move(readings_.front());

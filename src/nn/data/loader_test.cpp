@@ -57,6 +57,26 @@ TEST(DatasetRangeTest, HasAPart) {
   EXPECT_ERROR(DatasetRange(numbers(10), 6, 11), ErrorCode::invalid_input, "[6, 11)");
 }
 
+// Returns a field that does not have a row for each index.
+struct WrongRows final : Dataset {
+  explicit WrongRows(Shape wrong) : shape(wrong) {}
+  [[nodiscard]] std::int64_t size() const override { return 8; }
+  [[nodiscard]] std::vector<Tensor> examples(std::span<const std::int64_t> indices) const override {
+    return {array::zeros({static_cast<std::int64_t>(indices.size()), 2}), array::zeros(shape)};
+  }
+  Shape shape;
+};
+
+TEST(LoaderTest, RefusesBatchesOfOtherRows) {
+  for (const std::size_t prefetch : {0U, 2U}) {
+    Loader more(std::make_shared<WrongRows>(Shape{5, 2}), {.batch_size = 4, .prefetch = prefetch});
+    EXPECT_ERROR(static_cast<void>(more.next()), ErrorCode::invalid_input, "asked for 4 examples",
+                 "field 1 has shape (5, 2)");
+    Loader scalar(std::make_shared<WrongRows>(Shape{}), {.batch_size = 4, .prefetch = prefetch});
+    EXPECT_ERROR(static_cast<void>(scalar.next()), ErrorCode::invalid_input, "field 1 has shape ()");
+  }
+}
+
 TEST(LoaderTest, ReadsEachExampleOncePerEpochInAnOrderOfTheSeed) {
   for (const std::int64_t size : {0, 1, 7, 64, 100}) {
     Loader loader(numbers(size), {.batch_size = 8, .seed = test::seed()});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <vector>
 
 #include "nn/data/parsed_file.hpp"
 #include "vectis/array/tensor.hpp"
@@ -32,6 +33,20 @@ std::int64_t take_number(std::string_view& left) {
   return number;
 }
 
+// Returns samples from 0 to `sample_max` as ones from 0 to 255. Throws CorruptData for a larger one.
+std::vector<std::uint8_t> scaled_samples(std::span<const std::byte> samples, std::int64_t sample_max) {
+  std::vector<std::uint8_t> scaled;
+  scaled.reserve(samples.size());
+  for (const std::byte byte : samples) {
+    const auto sample = std::to_integer<std::int64_t>(byte);
+    if (sample > sample_max) {
+      throw_corrupt_file(pnm_op, fmt::format("a sample is {}, but the largest one is {}", sample, sample_max));
+    }
+    scaled.push_back(static_cast<std::uint8_t>((sample * 255 + sample_max / 2) / sample_max));
+  }
+  return scaled;
+}
+
 }  // namespace
 
 Tensor parse_pnm(std::span<const std::byte> bytes) {
@@ -52,7 +67,9 @@ Tensor parse_pnm(std::span<const std::byte> bytes) {
   const auto samples = bytes.last(left.size() - 1);
   const Shape shape = {height, width, is_color ? 3 : 1};
   check_payload(pnm_op, shape, 1, samples.size());
-  return Tensor::from_bytes(samples, DType::uint8, shape).transpose({2, 0, 1});
+  const Tensor pixels = sample_max == 255 ? Tensor::from_bytes(samples, DType::uint8, shape)
+                                          : Tensor::from_cpu(scaled_samples(samples, sample_max), shape);
+  return pixels.transpose({2, 0, 1});
 }
 
 Tensor read_pnm(const std::string& path) { return parse_file(pnm_op, path, parse_pnm); }

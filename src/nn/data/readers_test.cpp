@@ -166,6 +166,15 @@ TEST(CsvTest, KnowsHeadersMissingValuesAndDelimiters) {
   EXPECT_THAT(parse_csv("1,,\n,2,3\n", {.missing = -1.0F}).values.to_cpu<float>(), ElementsAre(1, -1, -1, -1, 2, 3));
   EXPECT_THAT(parse_csv("1e99,-1e99,1e-999\n").values.to_cpu<float>(),
               ElementsAre(std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), 0));
+  const std::string zeros(400, '0');
+  const float infinite = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(
+      parse_csv("0." + zeros + "1,-0." + zeros + "7,." + zeros + "1e3,0." + zeros + "1e999\n").values.to_cpu<float>(),
+      ElementsAre(0, 0, 0, infinite));
+  EXPECT_THAT(parse_csv("1" + zeros + "e-10,-5" + zeros + ".25,00" + zeros + "1e-999,1e+999\n").values.to_cpu<float>(),
+              ElementsAre(infinite, -infinite, 0, infinite));
+  EXPECT_THAT(parse_csv("1e" + zeros + "9999999999999999999,1e-9999999999999999999\n").values.to_cpu<float>(),
+              ElementsAre(infinite, 0));
   EXPECT_TRUE(std::isnan(parse_csv("nan\n").values.to_cpu<float>()[0]));
   EXPECT_EQ(parse_csv("").values.shape(), Shape({0, 0}));
   EXPECT_EQ(parse_csv("a,b\n").values.shape(), Shape({0, 2}));
@@ -192,6 +201,11 @@ TEST(PnmTest, ReadsImages) {
   const Tensor color = parse_pnm(bytes_of("P6\n# a comment\n1 2\n# 9\n255 abcdef"));
   EXPECT_EQ(color.shape(), Shape({3, 2, 1}));
   EXPECT_THAT(color.to_cpu<std::uint8_t>(), ElementsAre('a', 'd', 'b', 'e', 'c', 'f'));
+  // Samples from 0 to another largest one are scaled.
+  EXPECT_THAT(parse_pnm(bytes_of(std::string("P5 3 1 2 ") + '\0' + "\1\2")).to_cpu<std::uint8_t>(),
+              ElementsAre(0, 128, 255));
+  EXPECT_THAT(parse_pnm(bytes_of("P5 2 1 100 d2")).to_cpu<std::uint8_t>(), ElementsAre(255, 128));
+  EXPECT_ERROR(parse_pnm(bytes_of("P5 2 1 99 cd")), ErrorCode::corrupt_data, "a sample is 100", "largest one is 99");
   EXPECT_ERROR(parse_pnm(bytes_of("P2 1 1 255 7")), ErrorCode::corrupt_data, "PGM or PPM");
   EXPECT_ERROR(parse_pnm(bytes_of("P5 1 1 65535 ab")), ErrorCode::unsupported, "65535");
   EXPECT_ERROR(parse_pnm(bytes_of("P5 16777216 16777216 255 ab")), ErrorCode::corrupt_data, "bytes follow the header");

@@ -30,6 +30,13 @@ Adam::Adam(const AdamOptions& options) : Optimizer(options.learning_rate), optio
   check_not_negative("adam", "weight_decay", options.weight_decay);
 }
 
+std::map<std::string, double> Adam::hyperparameters() const {
+  return {{"beta1", options_.beta1},
+          {"beta2", options_.beta2},
+          {"epsilon", options_.epsilon},
+          {"weight_decay", options_.weight_decay}};
+}
+
 std::vector<std::string_view> Adam::slots() const { return {"exp_avg", "exp_avg_sq"}; }
 
 Tensor Adam::next_value(const Tensor& parameter, const Tensor& gradient, std::span<Tensor> slots,

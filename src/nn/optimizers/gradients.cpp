@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "nn/check.hpp"
@@ -25,9 +26,11 @@ void check_limit(std::string_view op, double limit) {
 Tensor clip_by_norm(std::span<Tensor> gradients, double norm_max) {
   check_limit("clip_by_norm", norm_max);
   if (gradients.empty()) return array::zeros({});
+  const bool has_doubles = std::ranges::any_of(gradients, [](const Tensor& x) { return x.dtype() == DType::float64; });
+  const DType type = has_doubles ? DType::float64 : DType::float32;
   std::vector<Tensor> squares;
   squares.reserve(gradients.size());
-  for (const Tensor& gradient : gradients) squares.push_back(sum(square(gradient.astype(DType::float32))));
+  for (const Tensor& gradient : gradients) squares.push_back(sum(square(gradient.astype(type))));
   const Tensor norm = sqrt(sum(array::stack(squares)));
   const Tensor factor = minimum(norm_max / (norm + smallest_norm), 1);
   for (Tensor& gradient : gradients) gradient = gradient * factor.astype(gradient.dtype());

@@ -36,6 +36,11 @@ TEST(ClipTest, ScalesAllGradientsByOneFactor) {
   EXPECT_EQ(clip_by_norm({}, 1).item(), 0);
   EXPECT_ERROR(clip_by_norm(zeros, 0), ErrorCode::invalid_input, "limit is 0");
   EXPECT_ERROR(clip_by_value(zeros, -1), ErrorCode::invalid_input, "limit is -1");
+  // Squares that float32 does not hold.
+  std::vector<Tensor> large = {Tensor::from_cpu(std::vector<double>{3e30, 4e30}, {2}), array::ones({1})};
+  EXPECT_NEAR(clip_by_norm(large, 1).item() / 5e30, 1, 1e-12);
+  EXPECT_NEAR(large[0].to_cpu<double>()[1], 0.8, 1e-12);
+  EXPECT_EQ(large[1].dtype(), DType::float32);
   std::vector<Tensor> infinite = {array::full({1}, INFINITY), array::ones({1})};
   EXPECT_FALSE(std::isfinite(clip_by_norm(infinite, 1).item()));
 }

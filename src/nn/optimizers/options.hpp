@@ -3,18 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <string_view>
 
 #include "nn/check.hpp"
 
 namespace vectis::inline v0_1::nn {
-
-// Throws InvalidInput unless `value` is finite and at least 0.
-inline void check_not_negative(std::string_view op, std::string_view what, double value) {
-  if (std::isfinite(value) && value >= 0) return;
-  throw_invalid(op, fmt::format("{} is {}, it must be finite and at least 0", what, value));
-}
 
 // Throws InvalidInput unless `value`, by which an average decays, is in [0, 1).
 inline void check_decay(std::string_view op, std::string_view what, double value) {

@@ -11,6 +11,14 @@ RmsProp::RmsProp(const RmsPropOptions& options) : Optimizer(options.learning_rat
   check_not_negative(name(), "momentum", options.momentum);
 }
 
+std::map<std::string, double> RmsProp::hyperparameters() const {
+  return {{"alpha", options_.alpha},
+          {"epsilon", options_.epsilon},
+          {"weight_decay", options_.weight_decay},
+          {"momentum", options_.momentum},
+          {"centered", options_.centered ? 1 : 0}};
+}
+
 std::vector<std::string_view> RmsProp::slots() const {
   std::vector<std::string_view> names = {"square_avg"};
   if (options_.momentum != 0) names.emplace_back("momentum_buffer");

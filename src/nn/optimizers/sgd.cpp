@@ -6,11 +6,19 @@ namespace vectis::inline v0_1::nn {
 
 Sgd::Sgd(const SgdOptions& options) : Optimizer(options.learning_rate), options_(options) {
   check_not_negative(name(), "momentum", options.momentum);
+  check_not_negative(name(), "dampening", options.dampening);
   check_not_negative(name(), "weight_decay", options.weight_decay);
   if (options.nesterov && (options.momentum == 0 || options.dampening != 0)) {
     throw_invalid(name(), fmt::format("nesterov needs a momentum above 0 and no dampening, but they are {} and {}",
                                       options.momentum, options.dampening));
   }
+}
+
+std::map<std::string, double> Sgd::hyperparameters() const {
+  return {{"momentum", options_.momentum},
+          {"dampening", options_.dampening},
+          {"nesterov", options_.nesterov ? 1 : 0},
+          {"weight_decay", options_.weight_decay}};
 }
 
 std::vector<std::string_view> Sgd::slots() const {

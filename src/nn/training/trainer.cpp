@@ -11,6 +11,7 @@
 #include "nn/training/device_choice.hpp"
 #include "vectis/array/exchange.hpp"
 #include "vectis/array/operations.hpp"
+#include "vectis/base/file.hpp"
 
 namespace vectis::inline v0_1::nn {
 
@@ -18,15 +19,40 @@ namespace {
 
 constexpr std::string_view train_op = "train";
 
-void check_config(const TrainingConfig& config, const Dataset* training) {
+void check_evaluate(std::string_view op, const EvaluateBatch& evaluate) {
+  if (evaluate) return;
+  throw_invalid(op, "there is no function of loss and metrics; give an EvaluateBatch that is not empty");
+}
+
+void check_config(const TrainingConfig& config, const EvaluateBatch& evaluate, const Dataset* training) {
+  check_evaluate(train_op, evaluate);
   check_min(train_op, "batch_size", config.batch_size);
   check_min(train_op, "max_epochs", config.max_epochs, 0);
   check_min(train_op, "accumulated_batches", config.accumulated_batches);
+  check_split(config.validation_split);
   check_min(train_op, "checkpoint_interval", config.checkpoint_interval, 0);
-  if (config.early_stopping) check_min(train_op, "patience", config.early_stopping->patience, 0);
+  if (config.early_stopping) {
+    check_min(train_op, "patience", config.early_stopping->patience, 0);
+    check_not_negative(train_op, "min_improvement", config.early_stopping->min_improvement);
+  }
+  if (config.clip_norm && !(*config.clip_norm > 0)) {
+    throw_invalid(train_op, fmt::format("clip_norm is {}, it must be above 0", *config.clip_norm));
+  }
+  if (std::ranges::find(config.observers, nullptr) != config.observers.end()) {
+    throw_invalid(train_op, "an observer is null; leave it out");
+  }
   if (training == nullptr || training->size() == 0) {
     throw_invalid(train_op, "there are no examples for training; give a data set with at least one");
   }
+}
+
+// Returns a tensor that has the device and Runtime of the module: a parameter, or a buffer when all are frozen; null
+// without tensors.
+const Tensor* any_tensor(ModuleRef module) {
+  const std::vector<NamedTensor> all = named_tensors(module);
+  if (all.empty()) return nullptr;
+  const auto parameter = std::ranges::find(all, TensorRole::parameter, &NamedTensor::role);
+  return parameter == all.end() ? all.front().value : parameter->value;
 }
 
 const Tensor& first_parameter(ModuleRef module) {
@@ -39,7 +65,7 @@ LoaderOptions loader_options(const TrainingConfig& config, const Device& device,
   return {.batch_size = config.batch_size,
           .shuffle = config.shuffle,
           .seed = config.seed,
-          .drop_last = false,
+          .drop_last = config.drop_last,
           .prefetch = config.prefetch,
           .device = device,
           .runtime = &runtime};
@@ -62,7 +88,7 @@ Batch first_examples(const Batch& batch, std::int64_t count) {
 
 Trainer::Trainer(ModuleRef module, const EvaluateBatch& evaluate, const std::shared_ptr<const Dataset>& training,
                  const std::shared_ptr<const Dataset>& validation, const TrainingConfig& config, const Context& context)
-    : module_((check_config(config, training.get()), module)),
+    : module_((check_config(config, evaluate, training.get()), module)),
       evaluate_(evaluate),
       validation_(validation),
       config_(config),
@@ -76,6 +102,11 @@ Trainer::Trainer(ModuleRef module, const EvaluateBatch& evaluate, const std::sha
       loader_(training, loader_options(config, device_, runtime_)),
       random_(config.seed, {.device = device_}),
       epoch_begin_(runtime_.executor().now()) {
+  if (loader_.batches() == 0) {
+    throw_invalid(train_op, fmt::format("{} examples are no batch of {}, and drop_last leaves out smaller ones; lower "
+                                        "batch_size",
+                                        training->size(), config.batch_size));
+  }
   if (config.mixed_precision) mixed_.emplace(*config.mixed_precision);
   if (config.plateau) plateau_.emplace(*config.plateau);
   if (config.verbose != nullptr) {
@@ -84,8 +115,8 @@ Trainer::Trainer(ModuleRef module, const EvaluateBatch& evaluate, const std::sha
 }
 
 Trainer::~Trainer() {
-  optimizer_->set_learning_rate(base_rate_);
   try {
+    optimizer_->set_learning_rate(base_rate_);
     move_home();
   } catch (const std::exception& error) {  // only when run() has thrown
     runtime_.logger().log(LogLevel::warning, train_op,
@@ -98,6 +129,7 @@ void Trainer::move_home() {
 }
 
 History Trainer::run() {
+  if (!config_.checkpoint_path.empty()) AtomicFileWriter{config_.checkpoint_path};  // throws when it cannot be written
   if (config_.device || device_ != home_) move_to(module_, device_);
   const bool has_checkpoint =
       !config_.checkpoint_path.empty() && runtime_.os().access(config_.checkpoint_path) != FileAccess::absent;
@@ -128,6 +160,7 @@ void Trainer::run_epoch() {
     if (is_due && accumulator_.count() == 0 && done < batches) save();
   }
   if (accumulator_.count() > 0) update();
+  report_overflows();
   const Epoch epoch = finish_epoch();
   history_.add(epoch);
   means_.clear();
@@ -173,6 +206,7 @@ void Trainer::add_gradients(const Batch& batch) {
       accumulator_.add(computed.gradients);
       if (watch_) watch_(accumulator_.sums());
     }
+    ++(is_finite ? finite_batches_ : overflowed_batches_);
     for (const Tensor* buffer : buffers(module_)) buffer->eval();
     means_.add(result, examples);
   } catch (const Error& error) {
@@ -192,28 +226,72 @@ void Trainer::update() {
   ++updates_;
 }
 
-void Trainer::throw_batch_too_large(const Batch& batch, const Error& error) {
-  const std::int64_t examples = examples_of(batch);
+void Trainer::report_overflows() {
+  const bool nothing_trained = finite_batches_ == 0 && overflowed_batches_ > 0;
+  if (nothing_trained) {
+    runtime_.logger().log(
+        LogLevel::warning, train_op,
+        fmt::format("gradients of all {} batches of epoch {} overflowed {}, and no parameter was changed; scale the "
+                    "inputs down, or use bfloat16",
+                    overflowed_batches_, history_.size() + 1, vectis::name(mixed_->type())));
+  }
+  finite_batches_ = 0;
+  overflowed_batches_ = 0;
+}
+
+void Trainer::try_step(const Batch& batch) {
+  GradientAccumulator accumulator;
+  for (int i = 0; i < 2; ++i) {
+    BatchResult result;
+    bool is_finite = true;
+    const LossAndGradients computed = compute(batch, result, is_finite);
+    if (is_finite) accumulator.add(computed.gradients);
+  }
+  if (accumulator.count() == 0) return;
+  std::vector<Tensor> gradients = accumulator.take();
+  if (config_.clip_norm) static_cast<void>(clip_by_norm(gradients, *config_.clip_norm));
+  optimizer_->update(module_, gradients);
+}
+
+std::int64_t Trainer::find_batch_size(const Batch& batch, std::string& problem) {
   const StateDict before = state_dict(module_);
+  const StateDict optimizer_before = optimizer_->state_dict();
   const Generator::State random_before = random_.state();
-  std::int64_t fits = examples / 2;
-  for (; fits > 0; fits /= 2) {
+  const std::optional<MixedPrecision> mixed_before = mixed_;
+  const auto restore = [&] {
+    load_state_dict(module_, before);
+    optimizer_->load_state_dict(optimizer_before);
+    random_.set_state(random_before);
+    mixed_ = mixed_before;
+  };
+  std::int64_t count = examples_of(batch) / 2;
+  for (; count > 0; count /= 2) {
     try {
-      BatchResult result;
-      bool is_finite = true;
-      array::eval(compute(first_examples(batch, fits), result, is_finite).gradients);
-      break;
-    } catch (const Error& again) {
-      if (again.code() != ErrorCode::allocation) throw;
+      try_step(first_examples(batch, count));
+      restore();
+      return count;
+    } catch (const Error& error) {
+      restore();
+      if (error.code() == ErrorCode::allocation) continue;
+      problem = fmt::format("a batch of {} fails otherwise: {}", count, error.what());
+      return 0;
+    } catch (...) {
+      restore();
+      throw;
     }
   }
-  load_state_dict(module_, before);
-  random_.set_state(random_before);
-  const std::string advice = fits > 0 ? fmt::format(
-                                            "a batch of {} fits: set batch_size to {}, and accumulated_batches to "
-                                            "{} for the same updates",
-                                            fits, fits, (examples + fits - 1) / fits * config_.accumulated_batches)
-                                      : "not even a batch of 1 fits: use a smaller module or a device with more memory";
+  problem = "not even a batch of 1 fits: use a smaller module or a device with more memory";
+  return 0;
+}
+
+void Trainer::throw_batch_too_large(const Batch& batch, const Error& error) {
+  const std::int64_t examples = examples_of(batch);
+  std::string advice;
+  const std::int64_t fits = find_batch_size(batch, advice);
+  if (fits > 0) {
+    advice = fmt::format("a batch of {} fits: set batch_size to {}, and accumulated_batches to {} for the same updates",
+                         fits, fits, (examples + fits - 1) / fits * config_.accumulated_batches);
+  }
   throw Error(ErrorCode::allocation, train_op,
               fmt::format("memory is short for a batch of {} examples; {}", examples, advice), error.what());
 }
@@ -264,16 +342,20 @@ double Trainer::seconds() const {
 
 History train(ModuleRef module, const EvaluateBatch& evaluate, const std::shared_ptr<const Dataset>& training,
               const std::shared_ptr<const Dataset>& validation, const TrainingConfig& config, const Context& context) {
-  return Trainer(module, evaluate, training, validation, config, context).run();
+  const SplitData data =
+      validation || !training ? SplitData{training, validation} : split_data(training, config.validation_split);
+  return Trainer(module, evaluate, data.training, data.validation, config, context).run();
 }
 
 Evaluation evaluate(ModuleRef module, const EvaluateBatch& evaluate, const std::shared_ptr<const Dataset>& dataset,
                     std::int64_t batch_size, const Context& context) {
+  check_evaluate("evaluate", evaluate);
   const array::NoGradient no_gradient;
-  const Tensor& parameter = first_parameter(module);
-  Runtime& runtime = array::runtime_of(parameter);
-  Loader loader(dataset,
-                {.batch_size = batch_size, .shuffle = false, .device = parameter.device(), .runtime = &runtime});
+  const Tensor* const tensor = any_tensor(module);
+  Runtime& runtime = tensor != nullptr ? array::runtime_of(*tensor) : Runtime::get_default();
+  LoaderOptions options{.batch_size = batch_size, .shuffle = false, .runtime = &runtime};
+  if (tensor != nullptr) options.device = tensor->device();
+  Loader loader(dataset, options);
   if (loader.batches() == 0) throw_invalid("evaluate", "the data set is empty; give at least one example");
   RunningMeans means;
   while (const std::optional<Batch> batch = loader.next()) {

@@ -57,13 +57,23 @@ class Trainer {
   void restore_best();
   // Moves the module back from a device that the planner chose.
   void move_home();
+  // Warns when no batch of the epoch had finite gradients.
+  void report_overflows();
+  // Does what training with batches as large as `batch` needs memory for: two batches of gradients, and an update.
+  void try_step(const Batch& batch);
+  // Returns a number of examples that fits, found by trying, or 0 and why there is none. Changes nothing.
+  std::int64_t find_batch_size(const Batch& batch, std::string& problem);
   // Finds a batch size that fits by trying, and throws Allocation with it.
   [[noreturn]] void throw_batch_too_large(const Batch& batch, const Error& error);
 
   [[nodiscard]] double seconds() const;
   void save();
+  // Throws InvalidInput for a checkpoint that does not fit; module and optimizer are then as they were.
   void load();
+  void load_parameters(const Checkpoint& checkpoint);
+  void check_identity(const Checkpoint& checkpoint) const;
   [[nodiscard]] std::vector<std::pair<std::string, std::int64_t>> identity() const;
+  [[nodiscard]] std::vector<std::pair<std::string, double>> optimizer_options() const;
 
   ModuleRef module_;
   const EvaluateBatch& evaluate_;
@@ -83,6 +93,8 @@ class Trainer {
   GradientAccumulator accumulator_;
   std::function<void(std::span<const Tensor>)> watch_;
   std::int64_t updates_ = 0;
+  std::int64_t finite_batches_ = 0;  // of the running epoch
+  std::int64_t overflowed_batches_ = 0;
   std::int64_t batches_since_save_ = 0;
   RunningMeans means_;  // of the running epoch
   double rate_ = 0;     // of the last update
@@ -91,6 +103,9 @@ class Trainer {
   BestEpoch best_;
   History history_;
 };
+
+// Throws InvalidInput unless a share of examples for validation is in [0, 1).
+void check_split(double validation_split);
 
 // Adds a history to a checkpoint, and takes it from there.
 void save_history(const History& history, Checkpoint& checkpoint);

@@ -16,6 +16,9 @@ namespace {
 constexpr std::string_view metrics_prefix = "metrics.";
 constexpr std::string_view val_metrics_prefix = "val_metrics.";
 
+// The name of a part of the configuration in checkpoints.
+std::string config_name(std::string_view name) { return fmt::format("config.{}", name); }
+
 void add_list(StateDict& state, std::string name, const std::vector<double>& values) {
   state.add(std::move(name), Tensor::from_cpu(values, {static_cast<std::int64_t>(values.size())}));
 }
@@ -77,10 +80,18 @@ void BestEpoch::load(const Checkpoint& checkpoint) {
 std::vector<std::pair<std::string, std::int64_t>> Trainer::identity() const {
   return {{"batch_size", config_.batch_size},
           {"batches", loader_.batches()},
+          {"examples", loader_.dataset().size()},
+          {"validation_examples", validation_ ? validation_->size() : 0},
           {"shuffle", config_.shuffle ? 1 : 0},
           {"seed", std::bit_cast<std::int64_t>(config_.seed)},
           {"accumulated_batches", config_.accumulated_batches},
           {"mixed_precision", config_.mixed_precision ? static_cast<std::int64_t>(*config_.mixed_precision) : 0}};
+}
+
+std::vector<std::pair<std::string, double>> Trainer::optimizer_options() const {
+  std::vector<std::pair<std::string, double>> options = {{"learning_rate", base_rate_}};
+  for (const auto& [name, value] : optimizer_->hyperparameters()) options.emplace_back(name, value);
+  return options;
 }
 
 void Trainer::save() {
@@ -97,26 +108,25 @@ void Trainer::save() {
   means_.save("epoch", checkpoint);
   checkpoint.numbers["epoch.seconds"] = seconds_before_ = seconds();
   epoch_begin_ = runtime_.executor().now();
-  checkpoint.numbers["base_learning_rate"] = base_rate_;
   checkpoint.numbers["last_learning_rate"] = rate_;
   checkpoint.integers["updates"] = updates_;
   checkpoint.integers["position.epoch"] = std::bit_cast<std::int64_t>(loader_.position().epoch);
   checkpoint.integers["position.batch"] = loader_.position().batch;
   checkpoint.integers["random.seed"] = std::bit_cast<std::int64_t>(random_.state().seed);
   checkpoint.integers["random.draws"] = std::bit_cast<std::int64_t>(random_.state().draws);
-  for (const auto& [name, value] : identity()) checkpoint.integers["config." + name] = value;
+  for (const auto& [name, value] : identity()) checkpoint.integers[config_name(name)] = value;
+  for (const auto& [name, value] : optimizer_options()) checkpoint.numbers[config_name(name)] = value;
   save_checkpoint(config_.checkpoint_path, checkpoint);
 }
 
-void Trainer::load() {
-  const Checkpoint checkpoint = load_checkpoint(config_.checkpoint_path);
-  for (const auto& [name, value] : identity()) {
-    const std::int64_t stored = checkpoint.integer("config." + name);
-    if (stored == value) continue;
+void Trainer::check_identity(const Checkpoint& checkpoint) const {
+  const auto compare = [&](const std::string& name, auto stored, auto value) {
+    if (stored == value) return;
     throw_invalid("train", fmt::format("{} was saved by training with {} {}, but it is {} now; use the same "
                                        "configuration and data, or another checkpoint_path",
                                        config_.checkpoint_path, name, stored, value));
-  }
+  };
+  for (const auto& [name, value] : identity()) compare(name, checkpoint.integer(config_name(name)), value);
   const auto kind = checkpoint.texts.find("optimizer");
   if (kind == checkpoint.texts.end() || kind->second != optimizer_->name()) {
     throw_invalid(
@@ -124,7 +134,15 @@ void Trainer::load() {
         fmt::format("{} was saved by training with the optimizer {}, but it is {} now", config_.checkpoint_path,
                     kind == checkpoint.texts.end() ? "of an unknown name" : kind->second, optimizer_->name()));
   }
-  const History history = load_history(checkpoint);
+  for (const auto& [name, value] : optimizer_options()) {
+    compare(name, checkpoint.number(config_name(name)), value);
+  }
+}
+
+void Trainer::load() {
+  const Checkpoint checkpoint = load_checkpoint(config_.checkpoint_path);
+  check_identity(checkpoint);
+  history_ = load_history(checkpoint);
   if (mixed_) mixed_->load_state_dict(checkpoint.state("mixed_precision"));
   if (plateau_) plateau_->load_state_dict(checkpoint.state("plateau"));
   best_.load(checkpoint);
@@ -132,14 +150,24 @@ void Trainer::load() {
   seconds_before_ = checkpoint.number("epoch.seconds");
   rate_ = checkpoint.number("last_learning_rate");
   updates_ = checkpoint.integer("updates");
+  check_min("train", "the number of updates in the checkpoint", updates_, 0);
   loader_.seek({.epoch = std::bit_cast<std::uint64_t>(checkpoint.integer("position.epoch")),
                 .batch = checkpoint.integer("position.batch")});
   random_.set_state({.seed = std::bit_cast<std::uint64_t>(checkpoint.integer("random.seed")),
                      .draws = std::bit_cast<std::uint64_t>(checkpoint.integer("random.draws"))});
-  optimizer_->load_state_dict(checkpoint.state("optimizer"));
-  base_rate_ = checkpoint.number("base_learning_rate");
+  load_parameters(checkpoint);
+}
+
+// Replaces the state of both the module and the optimizer, or of neither.
+void Trainer::load_parameters(const Checkpoint& checkpoint) {
+  const StateDict before = state_dict(module_);
   load_state_dict(module_, checkpoint.state("module"));
-  history_ = history;
+  try {
+    optimizer_->load_state_dict(checkpoint.state("optimizer"));
+  } catch (...) {
+    load_state_dict(module_, before);
+    throw;
+  }
 }
 
 }  // namespace vectis::inline v0_1::nn

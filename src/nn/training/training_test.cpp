@@ -192,6 +192,68 @@ TEST(TrainingTest, AFinishedRunOnlyLoads) {
                "adam");
 }
 
+// Saves a training, changes its checkpoint, and returns the error of training that continues from it with `config`.
+// Module and optimizer must be as they were.
+std::string error_of_resuming(const std::function<void(Checkpoint&)>& change, TrainingConfig config,
+                              std::int64_t examples = 60) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path("run.ckpt");
+  const auto [x, labels] = clouds(60);
+  Classifier saved;
+  static_cast<void>(train(saved, classification_loss, x, labels, full_config(path)));
+  Checkpoint checkpoint = load_checkpoint(path);
+  change(checkpoint);
+  save_checkpoint(path, checkpoint);
+  config.checkpoint_path = path;
+  Classifier model(99);
+  const std::vector<float> before = values_of(model);
+  const std::size_t state_before = config.optimizer->state_dict().size();
+  const double rate = config.optimizer->learning_rate();
+  std::string message = "nothing was thrown";
+  try {
+    train(model, classification_loss, slice(x, 0, {.stop = examples}), slice(labels, 0, {.stop = examples}), config);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_input);
+    message = error.what();
+  }
+  EXPECT_EQ(values_of(model), before);
+  EXPECT_EQ(config.optimizer->state_dict().size(), state_before);
+  EXPECT_EQ(config.optimizer->learning_rate(), rate);
+  return message;
+}
+
+TEST(TrainingTest, RefusesCheckpointsOfOtherTrainings) {
+  const auto nothing = [](Checkpoint&) {};
+  const auto sgd = [](const SgdOptions& options) {
+    TrainingConfig config = full_config("");
+    config.optimizer = std::make_shared<Sgd>(options);
+    return config;
+  };
+  EXPECT_THAT(error_of_resuming(nothing, full_config(""), 57), HasSubstr("with examples 45, but it is 43 now"));
+  EXPECT_THAT(error_of_resuming(nothing, full_config(""), 59), HasSubstr("validation_examples 15, but it is 14 now"));
+  EXPECT_THAT(error_of_resuming(nothing, sgd({.learning_rate = 1e-6, .momentum = 0.9})),
+              HasSubstr("learning_rate 0.05, but it is 1e-06 now"));
+  EXPECT_THAT(error_of_resuming(nothing, sgd({.learning_rate = 0.05, .momentum = 0.5})),
+              HasSubstr("momentum 0.9, but it is 0.5 now"));
+}
+
+TEST(TrainingTest, RefusesDamagedCheckpointsAndChangesNothing) {
+  const auto error = [](const std::function<void(Checkpoint&)>& change) {
+    return error_of_resuming(change, full_config(""));
+  };
+  EXPECT_THAT(error([](Checkpoint& c) { c.numbers["config.learning_rate"] = NAN; }), HasSubstr("learning_rate nan"));
+  EXPECT_THAT(error([](Checkpoint& c) { c.integers["updates"] = -1; }), HasSubstr("updates in the checkpoint is -1"));
+  const auto replace = [](Checkpoint& checkpoint, std::string_view name, const Tensor& value) {
+    StateDict tensors;
+    for (const auto& [other, tensor] : checkpoint.tensors) tensors.add(other, other == name ? value : tensor);
+    checkpoint.tensors = tensors;
+  };
+  EXPECT_THAT(error([&](Checkpoint& c) { replace(c, "optimizer.learning_rate", array::full({}, NAN)); }),
+              HasSubstr("the learning rate is nan"));
+  EXPECT_THAT(error([&](Checkpoint& c) { replace(c, "module.hidden.weight", array::zeros({1})); }),
+              HasSubstr("hidden.weight"));
+}
+
 TEST(TrainingTest, StopsEarlyAndRestoresTheBestEpoch) {
   const auto [x, labels] = clouds(60);
   Classifier model;
@@ -291,6 +353,113 @@ TEST(TrainingTest, ShortMemoryNamesABatchSizeThatFits) {
   EXPECT_EQ(train(model, classification_loss, x, labels, smaller).size(), 1U);
 }
 
+// The search for a batch size meets another error: batches of one example have no variance.
+TEST(TrainingTest, ShortMemoryWithoutASizeThatFitsChangesNothing) {
+  Runtime runtime;
+  Generator random(test::seed(), {.runtime = &runtime});
+  struct Wide {
+    Dense first;
+    BatchNorm norm;
+    Tensor forward(const Tensor& x, const Mode& mode = {}) { return norm.forward(tanh(first.forward(x, mode)), mode); }
+    void visit(Visitor& visitor) {
+      visitor.child("first", first);
+      visitor.child("norm", norm);
+    }
+  } model{Dense(4, 1 << 16, random), BatchNorm(1 << 16, {.where = random.options()})};
+  eval(ModuleRef(model));
+  const Tensor x = random.normal({8, 4});
+  array::eval(std::vector<Tensor>{x});
+  ASSERT_TRUE(memory_pool(runtime).set_max_pool_size(0, 9 << 20));
+  const std::vector<float> before = values_of(model);
+  const LossAndMetrics loss = [](const Tensor& y, const Tensor&) { return BatchResult{.loss = mean(square(y))}; };
+  TrainingConfig config{.batch_size = 8, .max_epochs = 1};
+  config.optimizer = std::make_shared<Adam>();
+  std::string message;
+  try {
+    train(model, loss, x, x, config);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::allocation);
+    message = error.what();
+  }
+  EXPECT_THAT(message, HasSubstr("batch of 8 examples; a batch of 1 fails otherwise: [batch_norm]"));
+  EXPECT_EQ(values_of(model), before);
+  EXPECT_EQ(config.optimizer->state_dict().size(), 1U);
+}
+
+TEST(TrainingTest, ValidationSplitHoldsForDataSets) {
+  const auto [x, labels] = clouds(40);
+  const auto examples = std::make_shared<const TensorDataset>(x, labels);
+  Classifier first;
+  Classifier second;
+  const auto step_of = [](Classifier& model) {
+    return [&model](const Batch& batch, const Mode& mode) {
+      return classification_loss(model.forward(batch[0], mode), batch[1]);
+    };
+  };
+  const TrainingConfig config{.max_epochs = 2, .validation_split = 0.25};
+  const History history = train(ModuleRef(first), step_of(first), examples, nullptr, config);
+  expect_equal(history, train(second, classification_loss, x, labels, config));
+  EXPECT_EQ(history.val_loss.size(), 2U);
+  EXPECT_ERROR(train(ModuleRef(first), step_of(first), examples, examples, {.validation_split = 7}),
+               ErrorCode::invalid_input, "validation_split is 7");
+}
+
+TEST(TrainingTest, FrozenModulesCanBeEvaluated) {
+  struct Frozen {
+    Dense layer;
+    void visit(Visitor& visitor) { visitor.buffer("weight", layer.weight); }
+  };
+  Generator random(test::seed());
+  Frozen frozen{Dense(2, 3, random)};
+  const auto [x, labels] = clouds(40);
+  const EvaluateBatch step = [&](const Batch& batch, const Mode& mode) {
+    return classification_loss(frozen.layer.forward(batch[0], mode), batch[1]);
+  };
+  const auto examples = std::make_shared<const TensorDataset>(x, labels);
+  const double expected = cross_entropy(frozen.layer.forward(x), labels).item();
+  EXPECT_NEAR(evaluate(ModuleRef(frozen), step, examples, 7).loss, expected, 1e-5);
+  struct Nothing {
+    void visit(Visitor& /*visitor*/) {}
+  } nothing;
+  EXPECT_NEAR(evaluate(ModuleRef(nothing), step, examples, 7).loss, expected, 1e-5);
+  EXPECT_ERROR(train(ModuleRef(frozen), step, examples, nullptr), ErrorCode::invalid_input, "no parameters");
+}
+
+TEST(TrainingTest, ReportsACheckpointThatCannotBeWrittenAtTheStart) {
+  const test::TemporaryFolder folder;
+  const auto [x, labels] = clouds(20);
+  Classifier model;
+  const std::vector<float> before = values_of(model);
+  EXPECT_ERROR(train(model, classification_loss, x, labels, {.checkpoint_path = folder.path("none/run.ckpt")}),
+               ErrorCode::io, "none/run.ckpt");
+  EXPECT_EQ(values_of(model), before);
+}
+
+TEST(TrainingTest, DropLastLeavesOutABatchWithoutVariance) {
+  const auto [x, labels] = clouds(33);
+  Classifier model;
+  EXPECT_ERROR(train(model, classification_loss, x, labels, {.max_epochs = 1}), ErrorCode::invalid_input, "batch_norm");
+  EXPECT_EQ(train(model, classification_loss, x, labels, {.max_epochs = 1, .drop_last = true}).size(), 1U);
+  EXPECT_ERROR(train(model, classification_loss, x, labels, {.batch_size = 64, .drop_last = true}),
+               ErrorCode::invalid_input, "33 examples are no batch of 64");
+}
+
+TEST(TrainingTest, WarnsWhenEveryBatchOfAnEpochOverflows) {
+  Runtime runtime;
+  std::vector<std::string> warnings;
+  runtime.set_log_handler([&](const LogRecord& record) { warnings.emplace_back(record.message); });
+  Generator random(test::seed(), {.runtime = &runtime});
+  Network network = Network::with_input_size(3).add_layer(LayerBuilder::dense(2)).random(random).build();
+  const Tensor x = random.normal({64, 3});
+  const Tensor targets = array::zeros({64, 2}, DType::float32, {.runtime = &runtime});
+  TrainingConfig config{.batch_size = 16, .max_epochs = 1, .mixed_precision = DType::float16};
+  static_cast<void>(train(network, x, targets, config));
+  EXPECT_TRUE(warnings.empty());
+  static_cast<void>(train(network, x * 1e5, targets, config));
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_THAT(warnings[0], HasSubstr("all 4 batches of epoch 1 overflowed float16"));
+}
+
 TEST(TrainingTest, TrainsNetworksWithTheirLoss) {
   const auto [x, labels] = clouds(1000);
   const auto classifier = [](LossFunction loss) {
@@ -327,6 +496,10 @@ TEST(TrainingTest, RejectsWhatDoesNotFit) {
   EXPECT_ERROR(attempt({.validation_split = 0.01}), ErrorCode::invalid_input, "0.01 of 20");
   EXPECT_ERROR(attempt({.accumulated_batches = 0}), ErrorCode::invalid_input, "accumulated_batches");
   EXPECT_ERROR(attempt({.mixed_precision = DType::int8}), ErrorCode::invalid_input, "int8");
+  EXPECT_ERROR(attempt({.clip_norm = NAN}), ErrorCode::invalid_input, "clip_norm is nan");
+  EXPECT_ERROR(attempt({.early_stopping = EarlyStopping{.min_improvement = NAN}}), ErrorCode::invalid_input,
+               "min_improvement is nan");
+  EXPECT_ERROR(attempt({.observers = {nullptr}}), ErrorCode::invalid_input, "observer is null");
   EXPECT_ERROR(train(model, classification_loss, array::zeros({0, 2}), array::zeros({0}, DType::int32)),
                ErrorCode::invalid_input, "no examples");
   EXPECT_ERROR(train(model, classification_loss, x, array::zeros({20, 2})), ErrorCode::invalid_input);
@@ -334,6 +507,12 @@ TEST(TrainingTest, RejectsWhatDoesNotFit) {
     return BatchResult{.loss = sum(p), .metrics = {{"m", p}}};
   };
   EXPECT_ERROR(train(model, wide, x, labels), ErrorCode::invalid_input, "metric.m", "one number");
+  const auto examples = std::make_shared<const TensorDataset>(x, labels);
+  EXPECT_ERROR(train(ModuleRef(model), EvaluateBatch(), examples, nullptr), ErrorCode::invalid_input, "EvaluateBatch");
+  EXPECT_ERROR(evaluate(ModuleRef(model), EvaluateBatch(), examples), ErrorCode::invalid_input, "EvaluateBatch");
+  Network network = Network::with_input_size(2).add_layer(LayerBuilder::dense(1)).build();
+  const auto one_field = std::make_shared<const TensorDataset>(std::vector<Tensor>{x});
+  EXPECT_ERROR(train(ModuleRef(network), loss_of(network), one_field, nullptr), ErrorCode::invalid_input, "1 fields");
 }
 
 TEST(MetricsTest, AccuracyOfClassesAndProbabilities) {
@@ -341,6 +520,42 @@ TEST(MetricsTest, AccuracyOfClassesAndProbabilities) {
   EXPECT_NEAR(accuracy(logits, Tensor::from_cpu(std::vector<std::int64_t>{1, 0, 1}, {3})).item(), 2.0 / 3, 1e-6);
   EXPECT_NEAR(accuracy(logits, Tensor::from_cpu(std::vector<float>{0, 1, 0, 1, 1, 0}, {3, 2})).item(), 2.0 / 3, 1e-6);
   EXPECT_ERROR(static_cast<void>(accuracy(logits, array::zeros({2}, DType::int32))), ErrorCode::invalid_input, "(2,)");
+  EXPECT_ERROR(static_cast<void>(accuracy(array::zeros({2}), array::zeros({2}))), ErrorCode::invalid_input, "(2,)");
+}
+
+// Each element is a prediction of its own.
+TEST(MetricsTest, AccuracyOfSequencesIsThatOfTheirElements) {
+  Generator random(test::seed());
+  const Tensor rows = random.normal({2 * 7, 3});
+  const Tensor classes = random.integers({2 * 7}, 0, 3);
+  const Tensor shares = random.uniform({2 * 7, 3});
+  const auto as_sequences = [](const Tensor& x) { return moveaxis(x.reshape({2, 7, 3}), -1, 1); };
+  EXPECT_EQ(accuracy(as_sequences(rows), classes.reshape({2, 7})).item(), accuracy(rows, classes).item());
+  EXPECT_EQ(accuracy(as_sequences(rows), as_sequences(shares)).item(), accuracy(rows, shares).item());
+  Network network = Network::with_input_shape({7, 3})
+                        .add_layer(LayerBuilder::dense(4).activation(ActivationFunction::Softmax))
+                        .loss(LossFunction::CategoricalCrossEntropy)
+                        .build();
+  const Tensor x = rows.reshape({2, 7, 3});
+  const Tensor labels = classes.reshape({2, 7});
+  const double expected = mean(equal(argmax(network.forward(x), -1), labels).astype(DType::float32)).item();
+  EXPECT_NEAR(evaluate(network, x, labels).metrics.at("accuracy"), expected, 1e-6);
+  const Tensor one_hot = equal(expand_dims(labels, -1), array::arange(0, 4)).astype(DType::float32);
+  EXPECT_NEAR(evaluate(network, x, one_hot).metrics.at("accuracy"), expected, 1e-6);
+}
+
+TEST(MetricsTest, BinaryAccuracyIsOfProbabilitiesAlsoWithoutSigmoid) {
+  for (const ActivationFunction function : {ActivationFunction::Sigmoid, ActivationFunction::Linear}) {
+    Network network = Network::with_input_size(1)
+                          .add_layer(LayerBuilder::dense(1).activation(function))
+                          .loss(LossFunction::BinaryCrossEntropy)
+                          .build();
+    *parameters(network)[0] = array::ones({1, 1});
+    *parameters(network)[1] = array::zeros({1});
+    const Tensor x = Tensor::from_cpu(std::vector<float>{0.1F, 0.2F, 0.4F, -1}, {4, 1});
+    const Tensor labels = Tensor::from_cpu(std::vector<float>{1, 1, 1, 0}, {4, 1});
+    EXPECT_EQ(evaluate(network, x, labels).metrics.at("accuracy"), 1) << name(function);
+  }
 }
 
 }  // namespace
