@@ -38,7 +38,7 @@ nn::Schedule as_schedule(nb::handle object) {
 namespace {
 
 void update(nn::Optimizer& optimizer, const nb::list& leaves, const nb::dict& gradients) {
-  ModuleTree tree(leaves);
+  ModuleTree tree(leaves, ModuleUse::change, "update");
   const std::vector<nn::NamedTensor> parameters = nn::named_parameters(tree);
   const std::vector<Tensor> ordered = in_order_of(parameters, gradients, "update");
   const PushAtEnd push(tree);
@@ -221,7 +221,8 @@ void bind_gradients_of_networks(nb::module_& module) {
 
 nb::object mixed_value_and_grad(nn::MixedPrecision& self, const nb::list& leaves, nb::handle function,
                                 const nb::args& arguments, const nb::kwargs& named) {
-  ModuleTree tree(leaves);
+  ModuleTree tree(leaves, ModuleUse::change, "value_and_grad");
+  const ModuleHold hold(tree.natives(), ModuleUse::change, "value_and_grad");
   nb::object result;
   const auto loss = [&] { return call_loss(tree, function, arguments, named, result); };
   try {

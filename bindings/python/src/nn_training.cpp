@@ -165,7 +165,8 @@ void add_observers(nn::TrainingConfig& config, nb::handle observers, const std::
 
 nb::tuple train_module(const nb::list& leaves, nb::handle loss, nb::handle training, nb::handle validation,
                        nb::handle config, nb::handle observers, const CallArguments& arguments) {
-  ModuleTree tree(leaves);
+  ModuleTree tree(leaves, ModuleUse::train, "train");
+  const ModuleHold hold(tree.natives(), ModuleUse::train, "train");
   PythonLoss evaluate(tree, loss);
   nn::TrainingConfig made = config_of(config);
   add_observers(made, observers, [&tree] { tree.push(); });
@@ -179,13 +180,14 @@ nb::tuple train_module(const nb::list& leaves, nb::handle loss, nb::handle train
 
 nb::tuple train_network(NativeNetwork& network, nb::handle training, nb::handle validation, nb::handle config,
                         nb::handle observers, const CallArguments& arguments) {
+  const ModuleHold hold({&network}, ModuleUse::train, "train");
   nn::TrainingConfig made = config_of(config);
   add_observers(made, observers, [] {});
   const std::shared_ptr<const nn::Dataset> examples = as_dataset(training);
   const std::shared_ptr<const nn::Dataset> held_out = validation.is_none() ? nullptr : as_dataset(validation);
   const Call call(arguments);
   return as_tuple(call.run([&](const Context& context) {
-    return nn::train(network.module, nn::loss_of(network.module), examples, held_out, made, context);
+    return nn::train(network.module(), nn::loss_of(network.module()), examples, held_out, made, context);
   }));
 }
 
@@ -232,7 +234,8 @@ void bind_evaluate(nb::module_& module) {
       "evaluate_module",
       [](const nb::list& leaves, nb::handle loss, nb::handle dataset, std::int64_t batch_size,
          const std::optional<double>& timeout, const CancelSource* cancel) {
-        ModuleTree tree(leaves);
+        ModuleTree tree(leaves, ModuleUse::evaluate, "evaluate");
+        const ModuleHold hold(tree.natives(), ModuleUse::evaluate, "evaluate");
         PythonLoss evaluate(tree, loss);
         const std::shared_ptr<const nn::Dataset> examples = as_dataset(dataset);
         const Call call(call_arguments(timeout, cancel));
@@ -249,10 +252,11 @@ void bind_evaluate(nb::module_& module) {
       "evaluate_network",
       [](NativeNetwork& network, nb::handle dataset, std::int64_t batch_size, const std::optional<double>& timeout,
          const CancelSource* cancel) {
+        const ModuleHold hold({&network}, ModuleUse::evaluate, "evaluate");
         const std::shared_ptr<const nn::Dataset> examples = as_dataset(dataset);
         const Call call(call_arguments(timeout, cancel));
         return as_tuple(call.run([&](const Context& context) {
-          return nn::evaluate(network.module, nn::loss_of(network.module), examples, batch_size, context);
+          return nn::evaluate(network.module(), nn::loss_of(network.module()), examples, batch_size, context);
         }));
       },
       "network"_a, "dataset"_a, "batch_size"_a, "timeout"_a.none(), "cancel"_a.none(),

@@ -105,6 +105,7 @@ def train(module: Module, data: Any, labels: Any = None, config: TrainingConfig 
     elif config.validation_split != 0:
         training, held_out = _split(training, config.validation_split)
     observers = [*config.observers, *_progress(config.verbose)]
+    _nn.check_trainable(module._leaves())
     try:
         if isinstance(module, Network) and loss is None and step is None and not module._frozen:
             record = _nn.train_network(module._native, training, held_out, config, observers, timeout, cancel)
