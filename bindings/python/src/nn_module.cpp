@@ -152,16 +152,30 @@ void ModuleTree::push() {
   for (const Slot& slot : slots_) assign(slot.container, slot.key, to_array(slot.value));
 }
 
+void ModuleTree::take(Slot& slot) {
+  const nb::object array = slot.container[slot.key];
+  const bool is_parameter = slot.role == nn::TensorRole::parameter;
+  if (!is_array(array)) {
+    throw_invalid_input("train", fmt::format("the {} {} has become {}; assign arrays to it",
+                                             is_parameter ? "parameter" : "buffer", slot.path, class_name(array)));
+  }
+  const Tensor value = tensor_of(array);
+  if (is_parameter && value.shape() != slot.value.shape()) {
+    throw_invalid_input("train", fmt::format("the parameter {} has shape {}, the array assigned to it {}; assign one "
+                                             "of its shape",
+                                             slot.path, to_string(slot.value.shape()), to_string(value.shape())));
+  }
+  slot.value = value;
+}
+
 void ModuleTree::pull_buffers() {
   for (Slot& slot : slots_) {
-    if (slot.role == nn::TensorRole::parameter) continue;
-    const nb::object array = slot.container[slot.key];
-    if (!is_array(array)) {
-      throw_invalid_input(
-          "train", fmt::format("the buffer {} has become {}; assign arrays to it", slot.path, class_name(array)));
-    }
-    slot.value = tensor_of(array);
+    if (slot.role == nn::TensorRole::buffer) take(slot);
   }
+}
+
+void ModuleTree::pull() {
+  for (Slot& slot : slots_) take(slot);
 }
 
 void ModuleTree::restore_parameters() noexcept {

@@ -44,7 +44,7 @@ class NativeModule {
   std::vector<Holder> holders_;  // guarded by the GIL
 };
 
-// Marks modules as used by this thread while it exists, so that calls of other threads which do not go together with
+// Reserves modules for a use by this thread while it exists, so that calls of other threads which do not go together with
 // that use throw. Calls of this thread, such as those of an observer of the training, do not. Make and destroy it with
 // the GIL.
 class ModuleHold {
@@ -94,8 +94,10 @@ class ModuleTree {
   // Gives the slots to the Python modules: those of parameters, or all. Needs the GIL.
   void push_parameters();
   void push();
-  // Takes the buffers that Python code has assigned. Throws InvalidInput when one is no array any more. Needs the GIL.
+  // Takes what Python code has assigned: to buffers, or to all. Throws InvalidInput when one is no array any more, or a
+  // parameter has another shape. Needs the GIL.
   void pull_buffers();
+  void pull();
   // Gives the Python modules their arrays of the beginning back; called before push(). Needs the GIL.
   void restore_parameters() noexcept;
   // The modules of the library in the tree.
@@ -110,6 +112,8 @@ class ModuleTree {
     nanobind::object array;
     Tensor value;
   };
+  static void take(Slot& slot);
+
   struct NativePart {
     std::string path;
     bool is_frozen;

@@ -30,7 +30,12 @@ nn::Schedule as_schedule(nb::handle object) {
   auto held = held_for_threads(std::make_unique<nb::object>(nb::borrow(object)));
   return [held = std::move(held)](std::int64_t step) {
     double factor = 1;
-    with_gil([&] { factor = nb::cast<double>((*static_cast<const nb::object*>(held.get()))(step)); });
+    with_gil([&] {
+      const nb::object returned = (*static_cast<const nb::object*>(held.get()))(step);
+      if (nb::try_cast(returned, factor)) return;
+      throw nb::type_error(
+          fmt::format("the schedule returned {} for update {}; return a number", class_name(returned), step).c_str());
+    });
     return factor;
   };
 }
