@@ -59,10 +59,9 @@ void add_value(nn::Checkpoint& checkpoint, const std::string& name, nb::handle v
 
 void add_values(nn::Checkpoint& checkpoint, const std::string& prefix, const nb::dict& values, int depth) {
   if (depth == depth_max) {
-    throw_invalid_input(
-        "save_checkpoint",
-        fmt::format("the dictionary {}... has more than {} others in each other; does one contain itself?",
-                    prefix.substr(0, 40), depth_max));
+    throw_invalid_input("save_checkpoint",
+                        fmt::format("dictionaries are nested more than {} deep at {}...; does one contain itself?",
+                                    depth_max, prefix.substr(0, 40)));
   }
   for (const auto& [name, value] : values) add_value(checkpoint, prefix + text_of(name), value, depth + 1);
 }

@@ -44,9 +44,9 @@ class NativeModule {
   std::vector<Holder> holders_;  // guarded by the GIL
 };
 
-// Reserves modules for a use by this thread while it exists, so that calls of other threads which do not go together with
-// that use throw. Calls of this thread, such as those of an observer of the training, do not. Make and destroy it with
-// the GIL.
+// Reserves modules for a use by this thread while it exists, so that calls of other threads which do not go together
+// with that use throw. Calls of this thread, such as those of an observer of the training, do not. Make and destroy it
+// with the GIL.
 class ModuleHold {
  public:
   // Throws as check_use does.

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -80,16 +81,13 @@ class TextObserver final : public nn::TrainingObserver {
       : observer_(make(text_)), file_(held(checked(name, file))), on_failure_(on_failure) {}
 
   void on_batch(const nn::BatchProgress& progress) override {
-    observer_->on_batch(progress);
-    write();
+    pass_on([&] { observer_->on_batch(progress); });
   }
   void on_epoch(const nn::Epoch& epoch, std::int64_t epochs) override {
-    observer_->on_epoch(epoch, epochs);
-    write();
+    pass_on([&] { observer_->on_epoch(epoch, epochs); });
   }
   void on_end() override {
-    observer_->on_end();
-    write();
+    pass_on([&] { observer_->on_end(); });
   }
 
  private:
@@ -101,11 +99,21 @@ class TextObserver final : public nn::TrainingObserver {
                              .c_str());
   }
 
-  void write() {
-    const std::string text = text_.str();
-    text_.str({});
-    if (text.empty() || is_broken_) return;
+  template <class Call>
+  void pass_on(const Call& call) {
+    std::string text;
+    {
+      const std::lock_guard lock(mutex_);
+      call();
+      text = text_.str();
+      text_.str({});
+    }
+    if (!text.empty()) write(text);
+  }
+
+  void write(const std::string& text) {
     with_gil([&] {
+      if (is_broken_) return;
       const nb::object& file = held_in(file_);
       try {
         file.attr("write")(text);
@@ -117,11 +125,12 @@ class TextObserver final : public nn::TrainingObserver {
     });
   }
 
+  std::mutex mutex_;  // of the next two: trainings on several threads may have the same log
   std::ostringstream text_;
   std::shared_ptr<nn::TrainingObserver> observer_;  // writes to text_
   std::shared_ptr<const void> file_;
   OnFailure on_failure_;
-  bool is_broken_ = false;
+  bool is_broken_ = false;  // guarded by the GIL
 };
 
 nb::dict as_dict(const nn::Metrics& metrics) {

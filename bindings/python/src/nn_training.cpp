@@ -129,6 +129,7 @@ nb::tuple train_module(const nb::list& leaves, nb::handle loss, nb::handle train
   const ModuleHold hold(tree.natives(), ModuleUse::train, "train");
   PythonLoss evaluate(tree, loss);
   nn::TrainingConfig made = training_config(config);
+  const OptimizerHold optimizer(made.optimizer.get());
   add_observers(made, observers, &tree);
   const std::shared_ptr<const nn::Dataset> examples = as_dataset(training);
   const std::shared_ptr<const nn::Dataset> held_out = validation.is_none() ? nullptr : as_dataset(validation);
@@ -142,6 +143,7 @@ nb::tuple train_network(NativeNetwork& network, nb::handle training, nb::handle 
                         nb::handle observers, const CallArguments& arguments) {
   const ModuleHold hold({&network}, ModuleUse::train, "train");
   nn::TrainingConfig made = training_config(config);
+  const OptimizerHold optimizer(made.optimizer.get());
   add_observers(made, observers, nullptr);
   const std::shared_ptr<const nn::Dataset> examples = as_dataset(training);
   const std::shared_ptr<const nn::Dataset> held_out = validation.is_none() ? nullptr : as_dataset(validation);

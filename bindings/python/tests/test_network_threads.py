@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import io
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -213,3 +215,41 @@ def test_threads_that_train_one_network_end_with_errors_or_results() -> None:
     assert len(outcomes) == 60 and 5 in outcomes
     assert all(outcome == 5 or "trained by another thread" in outcome for outcome in outcomes)
     assert np.isfinite(np.asarray(network.predict(X))).all()
+
+
+def test_threads_do_not_share_an_optimizer_in_training() -> None:
+    first, second, optimizer, pause = make_network(), make_network(), nn.Adam(0.5), Pause()
+    gradients = {name: xp.zeros(shape) for name, shape in SHAPES.items()}
+    config = nn.TrainingConfig(max_epochs=1, optimizer=optimizer, observers=[pause])
+    with running(lambda: nn.train(first, X, Y, config), pause.paused, pause.resumed):
+        for use in (lambda: nn.train(second, X, Y, nn.TrainingConfig(optimizer=optimizer)), optimizer.state_dict,
+                    lambda: optimizer.learning_rate, lambda: optimizer.update(second, gradients),
+                    lambda: setattr(optimizer, "learning_rate", 1.0), lambda: optimizer.load_state_dict({})):
+            with pytest.raises(vectis.InvalidInputError, match="another thread is training with this optimizer"):
+                use()
+        nn.train(second, X, Y, nn.TrainingConfig(max_epochs=1))
+    assert optimizer.learning_rate == 0.5 and optimizer.state_dict()
+
+
+def test_what_training_calls_may_use_its_optimizer() -> None:
+    optimizer, rates = nn.SGD(0.5), []
+
+    class Read(nn.TrainingObserver):
+        def on_epoch(self, epoch: nn.Epoch, epochs: int) -> None:
+            rates.append(optimizer.learning_rate)
+            nn.train(make_network(), X, Y, nn.TrainingConfig(max_epochs=1, optimizer=optimizer))
+
+    nn.train(make_network(), X, Y, nn.TrainingConfig(max_epochs=2, optimizer=optimizer, observers=[Read()]))
+    assert rates == [0.5, 0.5]
+
+
+def test_trainings_on_threads_may_share_a_log() -> None:
+    rows = io.StringIO()
+    config = nn.TrainingConfig(max_epochs=50, batch_size=4, observers=[nn.json_log(rows)])
+    threads = [threading.Thread(target=lambda: nn.train(make_network(), X, Y, config)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    numbers = sorted(json.loads(line)["epoch"] for line in rows.getvalue().splitlines())
+    assert numbers == sorted(list(range(50)) * 3)
