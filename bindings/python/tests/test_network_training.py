@@ -547,3 +547,19 @@ def test_nothing_is_left_when_the_interpreter_ends() -> None:
     """)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0 and "leaked" not in done.stderr, done.stderr
+
+
+def test_data_sets_of_one_field_are_errors_of_networks() -> None:
+    program = textwrap.dedent("""
+        import numpy as np, vectis, vectis.nn as nn
+        network = nn.Network.with_input_size(4).add_layer(nn.LayerBuilder.dense(2)).build()
+        only = nn.TensorDataset(np.zeros((8, 4), np.float32))
+        for call in (nn.train, nn.evaluate):
+            try:
+                call(network, only)
+            except vectis.InvalidInputError as error:
+                print(error)
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"a batch has 1 field", done.stdout)) == 2, done.stdout
