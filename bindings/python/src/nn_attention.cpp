@@ -84,8 +84,8 @@ void bind_attention(nb::module_& module) {
           [](Native<nn::MultiHeadAttention>& self, const Tensor& query, const Tensor& key, const Tensor& value,
              const std::optional<Tensor>& mask, const std::optional<Tensor>& key_padding, bool is_causal, Caches* cache,
              Generator* random) {
-            return self.module.attend(query, key, value, mask_of(mask, key_padding, is_causal), mode_of(random),
-                                      only_cache(cache));
+            return self.computing("attention", random)
+                .attend(query, key, value, mask_of(mask, key_padding, is_causal), mode_of(random), only_cache(cache));
           },
           "query"_a, "key"_a, "value"_a, "mask"_a.none(), "key_padding"_a.none(), "is_causal"_a, "cache"_a.none(),
           "random"_a.none(), "Return the attention of queries to keys and values.");
@@ -109,7 +109,8 @@ void bind_encoder(nb::module_& module) {
           "encode",
           [](Native<nn::TransformerEncoderLayer>& self, const Tensor& x, const std::optional<Tensor>& mask,
              const std::optional<Tensor>& key_padding, bool is_causal, Caches* cache, Generator* random) {
-            return self.module.forward(x, mask_of(mask, key_padding, is_causal), mode_of(random), only_cache(cache));
+            return self.computing("encode", random)
+                .forward(x, mask_of(mask, key_padding, is_causal), mode_of(random), only_cache(cache));
           },
           "x"_a, "mask"_a.none(), "key_padding"_a.none(), "is_causal"_a, "cache"_a.none(), "random"_a.none(),
           "Apply the layer with masks.");
@@ -129,8 +130,9 @@ void bind_encoder(nb::module_& module) {
           "encode",
           [](Native<nn::TransformerEncoder>& self, const Tensor& x, const std::optional<Tensor>& mask,
              const std::optional<Tensor>& key_padding, bool is_causal, Caches* cache, Generator* random) {
-            return self.module.forward(x, mask_of(mask, key_padding, is_causal), mode_of(random),
-                                       cache == nullptr ? nullptr : &cache->layers);
+            return self.computing("encode", random)
+                .forward(x, mask_of(mask, key_padding, is_causal), mode_of(random),
+                         cache == nullptr ? nullptr : &cache->layers);
           },
           "x"_a, "mask"_a.none(), "key_padding"_a.none(), "is_causal"_a, "cache"_a.none(), "random"_a.none(),
           "Apply the layers with masks.");
@@ -158,9 +160,10 @@ nb::class_<Native<M>, NativeModule> bind_decoding(nb::module_& module, const cha
       [](Native<M>& self, const Tensor& x, const Tensor& memory, const std::optional<Tensor>& mask,
          const std::optional<Tensor>& key_padding, bool is_causal, const std::optional<Tensor>& memory_mask,
          const std::optional<Tensor>& memory_key_padding, Caches* cache, Generator* random) {
-        return self.module.forward(
-            x, memory, {mask_of(mask, key_padding, is_causal), mask_of(memory_mask, memory_key_padding, false)},
-            mode_of(random), cache_for<M>(cache));
+        return self.computing("decode", random)
+            .forward(x, memory,
+                     {mask_of(mask, key_padding, is_causal), mask_of(memory_mask, memory_key_padding, false)},
+                     mode_of(random), cache_for<M>(cache));
       },
       "x"_a, "memory"_a, "mask"_a.none(), "key_padding"_a.none(), "is_causal"_a, "memory_mask"_a.none(),
       "memory_key_padding"_a.none(), "cache"_a.none(), "random"_a.none(), "Apply the decoder with masks.");

@@ -18,21 +18,37 @@ using namespace nb::literals;
 namespace vectis::python {
 namespace {
 
-// A dictionary's values become tensors, integers, numbers or texts by their types; state dictionaries in it become
-// tensors with the name before their names.
-void add_value(nn::Checkpoint& checkpoint, const std::string& name, nb::handle value) {
+// Returns a text as UTF-8. Throws InvalidInput for surrogates, which UTF-8 does not have.
+std::string as_utf8(const std::string& name, nb::handle value) {
+  std::string text;
+  if (nb::try_cast(value, text)) return text;
+  throw_invalid_input("save_checkpoint", fmt::format("the text {} contains surrogates, which UTF-8 does not have; "
+                                                     "remove them",
+                                                     name));
+}
+
+constexpr int depth_max = 100;  // of dictionaries in each other
+
+void add_values(nn::Checkpoint& checkpoint, const std::string& prefix, const nb::dict& values, int depth);
+
+// Values become tensors, integers, numbers or texts by their types; those of dictionaries with the name of the
+// dictionary before their names.
+void add_value(nn::Checkpoint& checkpoint, const std::string& name, nb::handle value, int depth) {
   if (is_array(value)) {
     checkpoint.tensors.add(name, tensor_of(value));
   } else if (PyDict_Check(value.ptr())) {
-    for (const auto& [key, part] : nb::borrow<nb::dict>(value)) {
-      add_value(checkpoint, fmt::format("{}.{}", name, text_of(key)), part);
-    }
+    add_values(checkpoint, name + ".", nb::borrow<nb::dict>(value), depth);
   } else if (PyLong_Check(value.ptr())) {
-    checkpoint.integers[name] = nb::cast<std::int64_t>(value);
+    std::int64_t number = 0;
+    if (!nb::try_cast(value, number)) {
+      throw_invalid_input("save_checkpoint",
+                          fmt::format("the integer {} is beyond 64 bits; save it as a text or a float", name));
+    }
+    checkpoint.integers[name] = number;
   } else if (PyFloat_Check(value.ptr())) {
     checkpoint.numbers[name] = nb::cast<double>(value);
   } else if (PyUnicode_Check(value.ptr())) {
-    checkpoint.texts[name] = nb::cast<std::string>(value);
+    checkpoint.texts[name] = as_utf8(name, value);
   } else {
     throw_invalid_input("save_checkpoint",
                         fmt::format("{} is {}; give arrays, state dictionaries, integers, numbers and "
@@ -41,9 +57,18 @@ void add_value(nn::Checkpoint& checkpoint, const std::string& name, nb::handle v
   }
 }
 
+void add_values(nn::Checkpoint& checkpoint, const std::string& prefix, const nb::dict& values, int depth) {
+  if (depth == depth_max) {
+    throw_invalid_input("save_checkpoint",
+                        fmt::format("dictionaries are nested more than {} deep at {}...; does one contain itself?",
+                                    depth_max, prefix.substr(0, 40)));
+  }
+  for (const auto& [name, value] : values) add_value(checkpoint, prefix + text_of(name), value, depth + 1);
+}
+
 nn::Checkpoint as_checkpoint(const nb::dict& values) {
   nn::Checkpoint checkpoint;
-  for (const auto& [name, value] : values) add_value(checkpoint, text_of(name), value);
+  add_values(checkpoint, "", values, 0);
   return checkpoint;
 }
 

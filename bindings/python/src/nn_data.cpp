@@ -67,7 +67,22 @@ class PythonDataset final : public nn::Dataset {
 // The batches that are being read call Python, so the loader ends without the GIL.
 struct PyLoader {
   std::unique_ptr<nn::Loader, DestroyWithoutGil> loader;
+  bool is_in_use = false;  // by a call without the GIL
 };
+
+// Calls a function of a loader without the GIL. Throws InvalidInput while another thread does.
+template <class Function>
+auto use_loader(PyLoader& self, const Function& function) {
+  if (self.is_in_use) {
+    throw_invalid_input("DataLoader", "another thread is reading from this loader; make one for each thread");
+  }
+  struct Use {
+    bool& is_in_use;
+    explicit Use(bool& flag) : is_in_use(flag) { is_in_use = true; }
+    ~Use() { is_in_use = false; }
+  } const use(self.is_in_use);
+  return without_gil([&] { return function(*self.loader); });
+}
 
 void bind_datasets(nb::module_& module) {
   nb::class_<PyDataset>(module, "NativeDataset", "Examples of the library.")
@@ -116,21 +131,21 @@ void bind_loader(nb::module_& module) {
       .def(
           "next",
           [](PyLoader& self) -> nb::object {
-            const std::optional<nn::Batch> batch = without_gil([&] { return self.loader->next(); });
+            const std::optional<nn::Batch> batch = use_loader(self, [](nn::Loader& loader) { return loader.next(); });
             return batch ? nb::object(as_tuple(*batch)) : nb::none();
           },
           nb::sig("def next(self) -> tuple[Array, ...] | None"))
       .def_prop_ro(
           "position",
-          [](const PyLoader& self) {
-            const nn::LoaderPosition position = self.loader->position();
+          [](PyLoader& self) {
+            const nn::LoaderPosition position = use_loader(self, [](nn::Loader& loader) { return loader.position(); });
             return nb::make_tuple(position.epoch, position.batch);
           },
           nb::sig("def position(self) -> tuple[int, int]"))
       .def(
           "seek",
           [](PyLoader& self, std::uint64_t epoch, std::int64_t batch) {
-            without_gil([&] { self.loader->seek({epoch, batch}); });
+            use_loader(self, [&](nn::Loader& loader) { loader.seek({epoch, batch}); });
           },
           "epoch"_a, "batch"_a);
 }

@@ -124,7 +124,8 @@ void bind_recurrent(nb::module_& module, const char* name) {
           [](Native<M>& self, const Tensor& x, const std::optional<Tensor>& hidden, const std::optional<Tensor>& cell,
              Generator* random) {
             const nn::Recurrent::Result result =
-                self.module.run(x, {hidden.value_or(Tensor()), cell.value_or(Tensor())}, mode_of(random));
+                self.computing(M::kind, random)
+                    .run(x, {hidden.value_or(Tensor()), cell.value_or(Tensor())}, mode_of(random));
             nb::object last = result.state.cell.is_empty() ? nb::none() : to_array(result.state.cell);
             return nb::make_tuple(to_array(result.output), to_array(result.state.hidden), last);
           },
@@ -148,7 +149,7 @@ void bind_embeddings(nb::module_& module) {
     bound.def(
         "forward_from",
         [](Native<M>& self, const Tensor& x, std::int64_t first, Generator* random) {
-          return self.module.forward(x, mode_of(random), first);
+          return self.computing(M::kind, random).forward(x, mode_of(random), first);
         },
         "x"_a, "first"_a, "random"_a.none(), "Apply the layer to a sequence that begins at a position.");
   };

@@ -14,7 +14,7 @@ nanobind::class_<Native<M>, NativeModule> bind_layer(nanobind::module_& module, 
   bound.def(
       "forward",
       [](Native<M>& self, const Tensor& x, array::Generator* random) {
-        return self.module.forward(x, mode_of(random));
+        return self.computing(M::kind, random).forward(x, mode_of(random));
       },
       nanobind::arg("x"), nanobind::arg("random").none() = nanobind::none(),
       "Apply the layer: for training with a generator, for inference without.");

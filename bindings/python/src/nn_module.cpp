@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -47,6 +48,24 @@ std::vector<std::string> names_of(const std::vector<nn::NamedTensor>& tensors) {
   return names;
 }
 
+// Whether a thread may not begin `wanted` while another one is at `held`.
+bool excludes(ModuleUse held, ModuleUse wanted) noexcept {
+  if (held == ModuleUse::train || wanted == ModuleUse::train) return true;
+  if (held == ModuleUse::change) return wanted != ModuleUse::read;
+  return wanted == ModuleUse::change;
+}
+
+std::string_view doing(ModuleUse use) noexcept {
+  switch (use) {
+    case ModuleUse::train:
+      return "is being trained";
+    case ModuleUse::change:
+      return "is being differentiated";
+    default:
+      return "is being evaluated";
+  }
+}
+
 Tensor loss_in(nb::handle result) {
   if (is_array(result)) return tensor_of(result);
   throw_invalid_input("value_and_grad",
@@ -57,7 +76,32 @@ Tensor loss_in(nb::handle result) {
 
 }  // namespace
 
-ModuleTree::ModuleTree(const nb::list& leaves) {
+void NativeModule::check_use(ModuleUse use, std::string_view op) const {
+  for (const Holder& holder : holders_) {
+    if (holder.thread == std::this_thread::get_id() || !excludes(holder.use, use)) continue;
+    throw_invalid_input(op, fmt::format("the module {} by another thread; wait until that ends, or use a copy that was "
+                                        "made before (copy.deepcopy)",
+                                        doing(holder.use)));
+  }
+}
+
+ModuleHold::ModuleHold(std::vector<NativeModule*> modules, ModuleUse use, std::string_view op)
+    : modules_(std::move(modules)) {
+  for (const NativeModule* const module : modules_) module->check_use(use, op);
+  for (NativeModule* const module : modules_) module->holders_.push_back({std::this_thread::get_id(), use});
+}
+
+ModuleHold::~ModuleHold() {
+  const std::thread::id thread = std::this_thread::get_id();
+  for (NativeModule* const module : modules_) {
+    auto& holders = module->holders_;
+    const auto mine = std::find_if(holders.rbegin(), holders.rend(),
+                                   [&](const NativeModule::Holder& holder) { return holder.thread == thread; });
+    holders.erase(std::next(mine).base());
+  }
+}
+
+ModuleTree::ModuleTree(const nb::list& leaves, ModuleUse use, std::string_view op) {
   slots_.reserve(leaves.size());
   natives_.reserve(leaves.size());
   for (const nb::handle leaf : leaves) {
@@ -67,6 +111,7 @@ ModuleTree::ModuleTree(const nb::list& leaves) {
     if (nb::isinstance<NativeModule>(container)) {
       parts_.push_back({true, natives_.size()});
       auto* const module = nb::cast<NativeModule*>(container);
+      module->check_use(use, op);
       natives_.push_back({path, !is_trained, std::move(container), module});
       continue;
     }
@@ -107,16 +152,30 @@ void ModuleTree::push() {
   for (const Slot& slot : slots_) assign(slot.container, slot.key, to_array(slot.value));
 }
 
+void ModuleTree::take(Slot& slot) {
+  const nb::object array = slot.container[slot.key];
+  const bool is_parameter = slot.role == nn::TensorRole::parameter;
+  if (!is_array(array)) {
+    throw_invalid_input("train", fmt::format("the {} {} has become {}; assign arrays to it",
+                                             is_parameter ? "parameter" : "buffer", slot.path, class_name(array)));
+  }
+  const Tensor value = tensor_of(array);
+  if (is_parameter && value.shape() != slot.value.shape()) {
+    throw_invalid_input("train", fmt::format("the parameter {} has shape {}, the array assigned to it {}; assign one "
+                                             "of its shape",
+                                             slot.path, to_string(slot.value.shape()), to_string(value.shape())));
+  }
+  slot.value = value;
+}
+
 void ModuleTree::pull_buffers() {
   for (Slot& slot : slots_) {
-    if (slot.role == nn::TensorRole::parameter) continue;
-    const nb::object array = slot.container[slot.key];
-    if (!is_array(array)) {
-      throw_invalid_input(
-          "train", fmt::format("the buffer {} has become {}; assign arrays to it", slot.path, class_name(array)));
-    }
-    slot.value = tensor_of(array);
+    if (slot.role == nn::TensorRole::buffer) take(slot);
   }
+}
+
+void ModuleTree::pull() {
+  for (Slot& slot : slots_) take(slot);
 }
 
 void ModuleTree::restore_parameters() noexcept {
@@ -126,6 +185,12 @@ void ModuleTree::restore_parameters() noexcept {
       PyErr_WriteUnraisable(slot.container.ptr());
     }
   }
+}
+
+std::vector<NativeModule*> ModuleTree::natives() const {
+  std::vector<NativeModule*> all;
+  for (const NativePart& native : natives_) all.push_back(native.module);
+  return all;
 }
 
 PushAtEnd::~PushAtEnd() {
@@ -201,7 +266,8 @@ namespace {
 
 nb::object value_and_grad(const nb::list& leaves, nb::handle function, const nb::args& arguments,
                           const nb::kwargs& named) {
-  ModuleTree tree(leaves);
+  ModuleTree tree(leaves, ModuleUse::change, "value_and_grad");
+  const ModuleHold hold(tree.natives(), ModuleUse::change, "value_and_grad");
   nb::object result;
   const auto loss = [&] { return call_loss(tree, function, arguments, named, result); };
   try {
@@ -226,6 +292,7 @@ void bind_native_module(nb::module_& module) {
       .def(
           "names",
           [](NativeModule& self) {
+            self.check_use(ModuleUse::read, "names");
             nb::dict roles;
             for (const nn::NamedTensor& tensor : nn::named_tensors(self)) {
               roles[nb::cast(tensor.name)] = tensor.role == nn::TensorRole::parameter;
@@ -237,6 +304,7 @@ void bind_native_module(nb::module_& module) {
       .def(
           "get",
           [](NativeModule& self, const std::string& name) -> nb::object {
+            self.check_use(ModuleUse::read, name);
             const Tensor* const tensor = find_tensor(self, name);
             return tensor == nullptr ? nb::none() : to_array(*tensor);
           },
@@ -244,6 +312,7 @@ void bind_native_module(nb::module_& module) {
       .def(
           "set",
           [](NativeModule& self, const std::string& name, const Tensor& value) {
+            self.check_use(ModuleUse::change, "set");
             Tensor* const tensor = find_tensor(self, name);
             if (tensor == nullptr) throw_invalid_input("set", fmt::format("the module has no tensor {}", name));
             if (tensor->shape() != value.shape()) {
@@ -261,9 +330,13 @@ void bind_module_functions(nb::module_& module) {
                      "typing.Any], *args: typing.Any, **kwargs: typing.Any) -> tuple[typing.Any, dict[str, Array]]"),
              "Return what a function returns, and the gradients of its loss for the parameters of a module.");
   module.def(
+      "check_trainable", [](const nb::list& leaves) { ModuleTree(leaves, ModuleUse::train, "train"); }, "leaves"_a,
+      nb::sig("def check_trainable(leaves: list[tuple[typing.Any, ...]]) -> None"),
+      "Raise InvalidInputError when another thread uses the modules so that they cannot be trained now.");
+  module.def(
       "state_dict",
       [](const nb::list& leaves) {
-        ModuleTree tree(leaves);
+        ModuleTree tree(leaves, ModuleUse::read, "state_dict");
         return to_dict(nn::state_dict(tree));
       },
       "leaves"_a, nb::sig("def state_dict(leaves: list[tuple[typing.Any, ...]]) -> dict[str, Array]"),
@@ -271,7 +344,7 @@ void bind_module_functions(nb::module_& module) {
   module.def(
       "parameters",
       [](const nb::list& leaves) {
-        ModuleTree tree(leaves);
+        ModuleTree tree(leaves, ModuleUse::read, "parameters");
         nb::dict all;
         for (const nn::NamedTensor& tensor : nn::named_parameters(tree)) {
           all[nb::cast(tensor.name)] = to_array(*tensor.value);
@@ -283,7 +356,7 @@ void bind_module_functions(nb::module_& module) {
   module.def(
       "load_state_dict",
       [](const nb::list& leaves, const nb::dict& state, bool strict) {
-        ModuleTree tree(leaves);
+        ModuleTree tree(leaves, ModuleUse::change, "load_state_dict");
         nn::load_state_dict(tree, as_state_dict(state, "load_state_dict"),
                             strict ? nn::StateMatch::exact : nn::StateMatch::partial);
         tree.push();
@@ -295,7 +368,7 @@ void bind_module_functions(nb::module_& module) {
   module.def(
       "move_to",
       [](const nb::list& leaves, const DeviceArgument& device) {
-        ModuleTree tree(leaves);
+        ModuleTree tree(leaves, ModuleUse::change, "to");
         nn::move_to(tree, find_device(device).device);
         tree.push();
       },
@@ -305,7 +378,7 @@ void bind_module_functions(nb::module_& module) {
   module.def(
       "convert_to",
       [](const nb::list& leaves, const DTypeArgument& type) {
-        ModuleTree tree(leaves);
+        ModuleTree tree(leaves, ModuleUse::change, "astype");
         nn::convert_to(tree, type.type.value_or(DType::float32));
         tree.push();
       },

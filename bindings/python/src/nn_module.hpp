@@ -3,8 +3,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,7 +18,11 @@
 
 namespace vectis::python {
 
-// A module of the library that a Python object owns. Needs the GIL, except while a call that released it uses it.
+// What a call does with a module. Calls that read or change a module do so with the GIL; evaluation reads it without,
+// training changes it without, and the gradients of a Python function change it while Python code runs.
+enum class ModuleUse : std::uint8_t { read, change, evaluate, train };
+
+// A module of the library that a Python object owns. Needs the GIL, except while a ModuleHold of this thread exists.
 class NativeModule {
  public:
   NativeModule() = default;
@@ -24,15 +30,52 @@ class NativeModule {
   NativeModule& operator=(const NativeModule&) = delete;
   virtual ~NativeModule() = default;
   virtual void visit(nn::Visitor& visitor) = 0;
+
+  // Throws InvalidInput, naming the call `op`, when what another thread does with the module excludes this use. Needs
+  // the GIL.
+  void check_use(ModuleUse use, std::string_view op) const;
+
+ private:
+  friend class ModuleHold;
+  struct Holder {
+    std::thread::id thread;
+    ModuleUse use;
+  };
+  std::vector<Holder> holders_;  // guarded by the GIL
+};
+
+// Reserves modules for a use by this thread while it exists, so that calls of other threads which do not go together
+// with that use throw. Calls of this thread, such as those of an observer of the training, do not. Make and destroy it
+// with the GIL.
+class ModuleHold {
+ public:
+  // Throws as check_use does.
+  ModuleHold(std::vector<NativeModule*> modules, ModuleUse use, std::string_view op);
+  ~ModuleHold();
+  ModuleHold(const ModuleHold&) = delete;
+  ModuleHold& operator=(const ModuleHold&) = delete;
+
+ private:
+  std::vector<NativeModule*> modules_;
 };
 
 template <nn::Visitable M>
 class Native final : public NativeModule {
  public:
-  explicit Native(M held) : module(std::move(held)) {}
-  void visit(nn::Visitor& visitor) override { module.visit(visitor); }
+  explicit Native(M held) : module_(std::move(held)) {}
+  void visit(nn::Visitor& visitor) override { module_.visit(visitor); }
 
-  M module;
+  // The module, for a call that a ModuleHold covers or that uses none of its tensors.
+  [[nodiscard]] M& module() noexcept { return module_; }
+  // The module for a call that computes with it; a generator is for training, which may change its buffers. Throws as
+  // check_use does.
+  [[nodiscard]] M& computing(std::string_view op, const array::Generator* random = nullptr) {
+    check_use(random == nullptr ? ModuleUse::read : ModuleUse::change, op);
+    return module_;
+  }
+
+ private:
+  M module_;
 };
 
 // How a module computes: for inference without a generator, for training with one.
@@ -44,17 +87,21 @@ class Native final : public NativeModule {
 // slots, which the library reads and assigns without the GIL: push() and pull() exchange them with Python.
 class ModuleTree {
  public:
-  // Takes what Module._leaves() returns. Needs the GIL, as the destructor does.
-  explicit ModuleTree(const nanobind::list& leaves);
+  // Takes what Module._leaves() returns. Throws as NativeModule::check_use does. Needs the GIL, as the destructor does.
+  ModuleTree(const nanobind::list& leaves, ModuleUse use, std::string_view op);
 
   void visit(nn::Visitor& visitor);
   // Gives the slots to the Python modules: those of parameters, or all. Needs the GIL.
   void push_parameters();
   void push();
-  // Takes the buffers that Python code has assigned. Throws InvalidInput when one is no array any more. Needs the GIL.
+  // Takes what Python code has assigned: to buffers, or to all. Throws InvalidInput when one is no array any more, or a
+  // parameter has another shape. Needs the GIL.
   void pull_buffers();
+  void pull();
   // Gives the Python modules their arrays of the beginning back; called before push(). Needs the GIL.
   void restore_parameters() noexcept;
+  // The modules of the library in the tree.
+  [[nodiscard]] std::vector<NativeModule*> natives() const;
 
  private:
   struct Slot {
@@ -65,6 +112,8 @@ class ModuleTree {
     nanobind::object array;
     Tensor value;
   };
+  static void take(Slot& slot);
+
   struct NativePart {
     std::string path;
     bool is_frozen;

@@ -93,6 +93,14 @@ nn::Network build(const Shape& input, const std::vector<LayerBuilder>& layers, c
   return builder.build();
 }
 
+// The type that the floating-point parameters have; nothing when there are none.
+std::optional<DType> parameter_type(NativeNetwork& network) {
+  for (const Tensor* const parameter : nn::parameters(network.computing("predict"))) {
+    if (is_floating_point(parameter->dtype())) return parameter->dtype();
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void bind_nn_network(nb::module_& module) {
@@ -114,32 +122,33 @@ void bind_nn_network(nb::module_& module) {
                   "collections.abc.Sequence[LayerBuilder], loss: str, input_type: vectis._types.ArrayDType | None, "
                   "random: Generator) -> None"))
       .def(
-          "predict", [](NativeNetwork& self, const Tensor& x) { return self.module.predict(x); }, "x"_a)
+          "predict", [](NativeNetwork& self, const Tensor& x) { return self.computing("predict").predict(x); }, "x"_a)
       .def(
           "logits",
           [](NativeNetwork& self, const Tensor& x, Generator* random) {
-            return self.module.logits(x, mode_of(random));
+            return self.computing("logits", random).logits(x, mode_of(random));
           },
           "x"_a, "random"_a.none())
       .def(
-          "output", [](NativeNetwork& self, const Tensor& logits) { return self.module.output(logits); }, "logits"_a)
+          "output", [](NativeNetwork& self, const Tensor& logits) { return self.module().output(logits); }, "logits"_a)
       .def(
           "loss",
           [](NativeNetwork& self, const Tensor& logits, const Tensor& targets) {
-            return self.module.loss(logits, targets);
+            return self.module().loss(logits, targets);
           },
           "logits"_a, "targets"_a)
-      .def("summary", [](NativeNetwork& self) { return self.module.summary(); })
+      .def("summary", [](NativeNetwork& self) { return self.computing("summary").summary(); })
       .def_prop_ro("loss_function",
-                   [](NativeNetwork& self) { return std::string(nn::name(self.module.loss_function())); })
+                   [](NativeNetwork& self) { return std::string(nn::name(self.module().loss_function())); })
       .def_prop_ro(
-          "input_type", [](NativeNetwork& self) { return self.module.input_type(); },
+          "input_type", [](NativeNetwork& self) { return self.module().input_type(); },
           nb::sig("def input_type(self) -> vectis._array.DType"))
+      .def_prop_ro("parameter_type", &parameter_type, nb::sig("def parameter_type(self) -> vectis._array.DType | None"))
       .def_prop_ro(
-          "input_shape", [](NativeNetwork& self) { return self.module.input_shape(); },
+          "input_shape", [](NativeNetwork& self) { return self.module().input_shape(); },
           nb::sig("def input_shape(self) -> tuple[int, ...]"))
       .def_prop_ro(
-          "output_shape", [](NativeNetwork& self) { return self.module.output_shape(); },
+          "output_shape", [](NativeNetwork& self) { return self.module().output_shape(); },
           nb::sig("def output_shape(self) -> tuple[int, ...]"));
 }
 

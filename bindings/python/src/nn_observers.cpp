@@ -6,7 +6,12 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 
-#include <utility>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <ostream>
+#include <sstream>
+#include <string>
 
 #include "array_object.hpp"
 #include "errors.hpp"
@@ -30,26 +35,102 @@ std::shared_ptr<const void> held(nb::handle object) {
 
 class PythonTrainingObserver final : public nn::TrainingObserver {
  public:
-  // Needs the GIL.
-  PythonTrainingObserver(nb::handle object, std::function<void()> before)
-      : held_(held(object)), before_(std::move(before)) {}
+  // `tree` must outlive the observer, or is null. Needs the GIL.
+  PythonTrainingObserver(nb::handle object, ModuleTree* tree) : held_(held(object)), tree_(tree) {}
 
   void on_batch(const nn::BatchProgress& progress) override {
-    with_gil([&] { held_in(held_).attr("on_batch")(nb::cast(progress)); });
+    call([&](const nb::object& object) { object.attr("on_batch")(nb::cast(progress)); });
   }
   void on_epoch(const nn::Epoch& epoch, std::int64_t epochs) override {
-    with_gil([&] {
-      before_();
-      held_in(held_).attr("on_epoch")(nb::cast(epoch), epochs);
-    });
+    call([&](const nb::object& object) { object.attr("on_epoch")(nb::cast(epoch), epochs); });
   }
   void on_end() override {
-    with_gil([&] { held_in(held_).attr("on_end")(); });
+    call([](const nb::object& object) { object.attr("on_end")(); });
   }
 
  private:
+  template <class Method>
+  void call(const Method& method) {
+    with_gil([&] {
+      if (tree_ == nullptr) return method(held_in(held_));
+      tree_->push();
+      try {
+        method(held_in(held_));
+      } catch (...) {
+        tree_->pull();  // what the method has assigned stays, as in the modules of the library
+        throw;
+      }
+      tree_->pull();
+    });
+  }
+
   std::shared_ptr<const void> held_;
-  std::function<void()> before_;
+  ModuleTree* tree_;
+};
+
+// What an observer does when its file raises: a log loses no rows silently, and drawing never ends training.
+enum class OnFailure : std::uint8_t { raise, stop_writing };
+
+// Passes what an observer of the library writes on to an object with `write`.
+class TextObserver final : public nn::TrainingObserver {
+ public:
+  using Maker = std::shared_ptr<nn::TrainingObserver>(std::ostream& out);
+
+  // Raises TypeError for an object that text cannot be written to. Needs the GIL.
+  TextObserver(const char* name, nb::handle file, OnFailure on_failure, const std::function<Maker>& make)
+      : observer_(make(text_)), file_(held(checked(name, file))), on_failure_(on_failure) {}
+
+  void on_batch(const nn::BatchProgress& progress) override {
+    pass_on([&] { observer_->on_batch(progress); });
+  }
+  void on_epoch(const nn::Epoch& epoch, std::int64_t epochs) override {
+    pass_on([&] { observer_->on_epoch(epoch, epochs); });
+  }
+  void on_end() override {
+    pass_on([&] { observer_->on_end(); });
+  }
+
+ private:
+  static nb::handle checked(const char* name, nb::handle file) {
+    if (nb::hasattr(file, "write")) return file;
+    throw nb::type_error(fmt::format("{} writes to a text file, such as sys.stderr or open(\"log.txt\", \"w\"), not to "
+                                     "{}, a {}",
+                                     name, text_of(nb::repr(file)), class_name(file))
+                             .c_str());
+  }
+
+  template <class Call>
+  void pass_on(const Call& call) {
+    std::string text;
+    {
+      const std::lock_guard lock(mutex_);
+      call();
+      text = text_.str();
+      text_.str({});
+    }
+    if (!text.empty()) write(text);
+  }
+
+  void write(const std::string& text) {
+    with_gil([&] {
+      if (is_broken_) return;
+      const nb::object& file = held_in(file_);
+      try {
+        file.attr("write")(text);
+        if (nb::hasattr(file, "flush")) file.attr("flush")();
+      } catch (nb::python_error& error) {
+        if (on_failure_ == OnFailure::raise || !error.matches(PyExc_Exception)) throw;  // also KeyboardInterrupt
+        is_broken_ = true;
+      }
+    });
+  }
+
+  std::mutex mutex_;  // of the next two: trainings on several threads may have the same log
+  std::ostringstream text_;
+  std::shared_ptr<nn::TrainingObserver> observer_;  // writes to text_
+  std::shared_ptr<const void> file_;
+  OnFailure on_failure_;
+  bool is_broken_ = false;  // guarded by the GIL
 };
 
 nb::dict as_dict(const nn::Metrics& metrics) {
@@ -85,35 +166,7 @@ void bind_records(nb::module_& module) {
 
 }  // namespace
 
-PythonStream::PythonStream(nb::handle file) : std::ostream(nullptr), buffer_(file) { rdbuf(&buffer_); }
-
-PythonStream::Buffer::Buffer(nb::handle file) : file_(held(file)) {}
-
-PythonStream::Buffer::int_type PythonStream::Buffer::overflow(int_type character) {
-  if (!traits_type::eq_int_type(character, traits_type::eof())) text_ += traits_type::to_char_type(character);
-  return traits_type::not_eof(character);
-}
-
-std::streamsize PythonStream::Buffer::xsputn(const char* text, std::streamsize size) {
-  text_.append(text, static_cast<std::size_t>(size));
-  return size;
-}
-
-int PythonStream::Buffer::sync() {
-  const std::string text = std::exchange(text_, {});
-  if (is_broken_ || text.empty()) return 0;
-  with_gil([&] {
-    try {
-      held_in(file_).attr("write")(text);
-      held_in(file_).attr("flush")();
-    } catch (nb::python_error&) {  // the terminal is gone, or the file is closed
-      is_broken_ = true;
-    }
-  });
-  return 0;
-}
-
-std::shared_ptr<nn::TrainingObserver> as_observer(nb::handle object, std::function<void()> before) {
+std::shared_ptr<nn::TrainingObserver> as_observer(nb::handle object, ModuleTree* tree) {
   if (nb::isinstance<PyObserver>(object)) return nb::inst_ptr<PyObserver>(object)->observer;
   for (const char* const method : {"on_batch", "on_epoch", "on_end"}) {
     if (!nb::hasattr(object, method)) {
@@ -121,7 +174,7 @@ std::shared_ptr<nn::TrainingObserver> as_observer(nb::handle object, std::functi
                                                    class_name(object), method));
     }
   }
-  return std::make_shared<PythonTrainingObserver>(object, std::move(before));
+  return std::make_shared<PythonTrainingObserver>(object, tree);
 }
 
 void bind_nn_observers(nb::module_& module) {
@@ -130,24 +183,24 @@ void bind_nn_observers(nb::module_& module) {
   module.def(
       "csv_log",
       [](nb::handle file) {
-        auto stream = std::make_shared<PythonStream>(file);
-        return PyObserver{stream, std::make_shared<nn::CsvLog>(*stream)};
+        return PyObserver{std::make_shared<TextObserver>(
+            "csv_log", file, OnFailure::raise, [](std::ostream& out) { return std::make_shared<nn::CsvLog>(out); })};
       },
       "file"_a, nb::sig("def csv_log(file: typing.Any) -> NativeObserver"),
       "Make a log that writes a row of comma-separated values for each epoch.");
   module.def(
       "json_log",
       [](nb::handle file) {
-        auto stream = std::make_shared<PythonStream>(file);
-        return PyObserver{stream, std::make_shared<nn::JsonLog>(*stream)};
+        return PyObserver{std::make_shared<TextObserver>(
+            "json_log", file, OnFailure::raise, [](std::ostream& out) { return std::make_shared<nn::JsonLog>(out); })};
       },
       "file"_a, nb::sig("def json_log(file: typing.Any) -> NativeObserver"),
       "Make a log that writes a JSON object for each epoch.");
   module.def(
       "progress_bar",
       [](nb::handle file, bool is_terminal) {
-        auto stream = std::make_shared<PythonStream>(file);
-        return PyObserver{stream, std::make_shared<nn::ProgressBar>(*stream, is_terminal)};
+        const auto make = [=](std::ostream& out) { return std::make_shared<nn::ProgressBar>(out, is_terminal); };
+        return PyObserver{std::make_shared<TextObserver>("progress_bar", file, OnFailure::stop_writing, make)};
       },
       "file"_a, "is_terminal"_a, nb::sig("def progress_bar(file: typing.Any, is_terminal: bool) -> NativeObserver"),
       "Make a bar for the running epoch.");
@@ -155,7 +208,7 @@ void bind_nn_observers(nb::module_& module) {
       "tensor_board_log",
       [](nb::handle folder) {
         const std::string path = file_path(folder);
-        return PyObserver{nullptr, without_gil([&] { return std::make_shared<nn::TensorBoardLog>(path); })};
+        return PyObserver{without_gil([&] { return std::make_shared<nn::TensorBoardLog>(path); })};
       },
       "folder"_a, nb::sig("def tensor_board_log(folder: str | os.PathLike[str]) -> NativeObserver"),
       "Make a log for TensorBoard in a folder that exists.");

@@ -5,9 +5,11 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bindings.hpp"
@@ -30,15 +32,56 @@ nn::Schedule as_schedule(nb::handle object) {
   auto held = held_for_threads(std::make_unique<nb::object>(nb::borrow(object)));
   return [held = std::move(held)](std::int64_t step) {
     double factor = 1;
-    with_gil([&] { factor = nb::cast<double>((*static_cast<const nb::object*>(held.get()))(step)); });
+    with_gil([&] {
+      const nb::object returned = (*static_cast<const nb::object*>(held.get()))(step);
+      if (nb::try_cast(returned, factor)) return;
+      throw nb::type_error(
+          fmt::format("the schedule returned {} for update {}; return a number", class_name(returned), step).c_str());
+    });
     return factor;
   };
 }
 
 namespace {
 
+struct Training {
+  const nn::Optimizer* optimizer;
+  std::thread::id thread;
+};
+
+// The optimizers in training, guarded by the GIL.
+std::vector<Training>& trainings() {
+  static std::vector<Training> all;
+  return all;
+}
+
+// Returns the optimizer. Throws InvalidInput when another thread trains with it.
+template <class O>
+O& checked(O& optimizer) {
+  for (const Training& training : trainings()) {
+    if (training.optimizer != &optimizer || training.thread == std::this_thread::get_id()) continue;
+    throw_invalid_input("optimizer", "another thread is training with this optimizer; make one for each training");
+  }
+  return optimizer;
+}
+
+}  // namespace
+
+OptimizerHold::OptimizerHold(const nn::Optimizer* optimizer) : optimizer_(optimizer) {
+  if (optimizer != nullptr) trainings().push_back({&checked(*optimizer), std::this_thread::get_id()});
+}
+
+OptimizerHold::~OptimizerHold() {
+  if (optimizer_ == nullptr) return;
+  const auto mine = std::find_if(trainings().begin(), trainings().end(),
+                                 [&](const Training& training) { return training.optimizer == optimizer_; });
+  trainings().erase(mine);  // others of this optimizer are of this thread, too
+}
+
+namespace {
+
 void update(nn::Optimizer& optimizer, const nb::list& leaves, const nb::dict& gradients) {
-  ModuleTree tree(leaves);
+  ModuleTree tree(leaves, ModuleUse::change, "update");
   const std::vector<nn::NamedTensor> parameters = nn::named_parameters(tree);
   const std::vector<Tensor> ordered = in_order_of(parameters, gradients, "update");
   const PushAtEnd push(tree);
@@ -50,21 +93,23 @@ void bind_optimizer_class(nb::module_& module) {
       .def(
           "update",
           [](nn::Optimizer& self, nb::handle module_object, const nb::dict& gradients) {
-            update(self, nb::list(module_object.attr("_leaves")()), gradients);
+            update(checked(self), nb::list(module_object.attr("_leaves")()), gradients);
           },
           "module"_a, "gradients"_a,
           nb::sig("def update(self, module: vectis.nn.Module, gradients: dict[str, Array]) -> None"),
           "Replace each parameter that is not frozen by its next value, which is computed.")
-      .def_prop_rw("learning_rate", &nn::Optimizer::learning_rate, &nn::Optimizer::set_learning_rate,
-                   "The learning rate of the next update.")
+      .def_prop_rw(
+          "learning_rate", [](const nn::Optimizer& self) { return checked(self).learning_rate(); },
+          [](nn::Optimizer& self, double rate) { checked(self).set_learning_rate(rate); },
+          "The learning rate of the next update.")
       .def(
-          "state_dict", [](const nn::Optimizer& self) { return to_dict(self.state_dict()); },
+          "state_dict", [](const nn::Optimizer& self) { return to_dict(checked(self).state_dict()); },
           nb::sig("def state_dict(self) -> dict[str, Array]"),
           "Return the learning rate, and the state of each parameter by its name.")
       .def(
           "load_state_dict",
           [](nn::Optimizer& self, const nb::dict& state) {
-            self.load_state_dict(as_state_dict(state, "load_state_dict"));
+            checked(self).load_state_dict(as_state_dict(state, "load_state_dict"));
           },
           "state"_a, nb::sig("def load_state_dict(self, state: dict[str, Array]) -> None"),
           "Replace the state by that of an optimizer of the same kind.")
@@ -221,7 +266,8 @@ void bind_gradients_of_networks(nb::module_& module) {
 
 nb::object mixed_value_and_grad(nn::MixedPrecision& self, const nb::list& leaves, nb::handle function,
                                 const nb::args& arguments, const nb::kwargs& named) {
-  ModuleTree tree(leaves);
+  ModuleTree tree(leaves, ModuleUse::change, "value_and_grad");
+  const ModuleHold hold(tree.natives(), ModuleUse::change, "value_and_grad");
   nb::object result;
   const auto loss = [&] { return call_loss(tree, function, arguments, named, result); };
   try {

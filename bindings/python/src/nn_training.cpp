@@ -11,8 +11,8 @@
 
 #include "bindings.hpp"
 #include "calls.hpp"
-#include "devices.hpp"
 #include "errors.hpp"
+#include "nn_config.hpp"
 #include "nn_data.hpp"
 #include "nn_module.hpp"
 #include "nn_network.hpp"
@@ -27,46 +27,6 @@ using namespace nb::literals;
 
 namespace vectis::python {
 namespace {
-
-template <class T>
-std::optional<T> optional_of(nb::handle object) {
-  if (object.is_none()) return std::nullopt;
-  return nb::cast<T>(object);
-}
-
-// The fields of a vectis.nn.TrainingConfig but the observers. Needs the GIL.
-nn::TrainingConfig config_of(nb::handle config) {
-  nn::TrainingConfig made;
-  made.batch_size = nb::cast<std::int64_t>(config.attr("batch_size"));
-  made.max_epochs = nb::cast<std::int64_t>(config.attr("max_epochs"));
-  made.validation_split = nb::cast<double>(config.attr("validation_split"));
-  made.shuffle = nb::cast<bool>(config.attr("shuffle"));
-  made.seed = nb::cast<std::uint64_t>(config.attr("seed"));
-  made.schedule = as_schedule(config.attr("schedule"));
-  made.clip_norm = optional_of<double>(config.attr("clip_norm"));
-  made.accumulated_batches = nb::cast<std::int64_t>(config.attr("accumulated_batches"));
-  made.prefetch = nb::cast<std::size_t>(config.attr("prefetch"));
-  made.checkpoint_interval = nb::cast<std::int64_t>(config.attr("checkpoint_interval"));
-  if (const nb::object plateau = config.attr("plateau"); !plateau.is_none()) {
-    made.plateau = {nb::cast<double>(plateau.attr("factor")), nb::cast<std::int64_t>(plateau.attr("patience")),
-                    nb::cast<double>(plateau.attr("threshold")), nb::cast<std::int64_t>(plateau.attr("cooldown")),
-                    nb::cast<double>(plateau.attr("factor_min"))};
-  }
-  if (const nb::object early = config.attr("early_stopping"); !early.is_none()) {
-    made.early_stopping = {nb::cast<std::int64_t>(early.attr("patience")),
-                           nb::cast<double>(early.attr("min_improvement")), nb::cast<bool>(early.attr("restore_best"))};
-  }
-  if (const nb::object type = config.attr("mixed_precision"); !type.is_none()) {
-    made.mixed_precision = as_dtype(type, "mixed_precision");
-  }
-  if (const auto device = optional_of<DeviceArgument>(config.attr("device"))) made.device = find_device(device).device;
-  if (const nb::object path = config.attr("checkpoint_path"); !path.is_none()) made.checkpoint_path = file_path(path);
-  if (const nb::object optimizer = config.attr("optimizer"); !optimizer.is_none()) {
-    // The Python object lives as long as the call.
-    made.optimizer = std::shared_ptr<nn::Optimizer>(nb::cast<nn::Optimizer*>(optimizer), [](nn::Optimizer*) {});
-  }
-  return made;
-}
 
 // Calls Python's loss of a batch. The generator of the training is handed over by its state, so that Python may keep
 // the object.
@@ -159,16 +119,18 @@ nn::History as_history(nb::handle history) {
   return made;
 }
 
-void add_observers(nn::TrainingConfig& config, nb::handle observers, const std::function<void()>& before) {
-  for (const nb::handle observer : nb::borrow(observers)) config.observers.push_back(as_observer(observer, before));
+void add_observers(nn::TrainingConfig& config, nb::handle observers, ModuleTree* tree) {
+  for (const nb::handle observer : nb::borrow(observers)) config.observers.push_back(as_observer(observer, tree));
 }
 
 nb::tuple train_module(const nb::list& leaves, nb::handle loss, nb::handle training, nb::handle validation,
                        nb::handle config, nb::handle observers, const CallArguments& arguments) {
-  ModuleTree tree(leaves);
+  ModuleTree tree(leaves, ModuleUse::train, "train");
+  const ModuleHold hold(tree.natives(), ModuleUse::train, "train");
   PythonLoss evaluate(tree, loss);
-  nn::TrainingConfig made = config_of(config);
-  add_observers(made, observers, [&tree] { tree.push(); });
+  nn::TrainingConfig made = training_config(config);
+  const OptimizerHold optimizer(made.optimizer.get());
+  add_observers(made, observers, &tree);
   const std::shared_ptr<const nn::Dataset> examples = as_dataset(training);
   const std::shared_ptr<const nn::Dataset> held_out = validation.is_none() ? nullptr : as_dataset(validation);
   const Call call(arguments);
@@ -179,13 +141,15 @@ nb::tuple train_module(const nb::list& leaves, nb::handle loss, nb::handle train
 
 nb::tuple train_network(NativeNetwork& network, nb::handle training, nb::handle validation, nb::handle config,
                         nb::handle observers, const CallArguments& arguments) {
-  nn::TrainingConfig made = config_of(config);
-  add_observers(made, observers, [] {});
+  const ModuleHold hold({&network}, ModuleUse::train, "train");
+  nn::TrainingConfig made = training_config(config);
+  const OptimizerHold optimizer(made.optimizer.get());
+  add_observers(made, observers, nullptr);
   const std::shared_ptr<const nn::Dataset> examples = as_dataset(training);
   const std::shared_ptr<const nn::Dataset> held_out = validation.is_none() ? nullptr : as_dataset(validation);
   const Call call(arguments);
   return as_tuple(call.run([&](const Context& context) {
-    return nn::train(network.module, nn::loss_of(network.module), examples, held_out, made, context);
+    return nn::train(network.module(), nn::loss_of(network.module()), examples, held_out, made, context);
   }));
 }
 
@@ -232,7 +196,8 @@ void bind_evaluate(nb::module_& module) {
       "evaluate_module",
       [](const nb::list& leaves, nb::handle loss, nb::handle dataset, std::int64_t batch_size,
          const std::optional<double>& timeout, const CancelSource* cancel) {
-        ModuleTree tree(leaves);
+        ModuleTree tree(leaves, ModuleUse::evaluate, "evaluate");
+        const ModuleHold hold(tree.natives(), ModuleUse::evaluate, "evaluate");
         PythonLoss evaluate(tree, loss);
         const std::shared_ptr<const nn::Dataset> examples = as_dataset(dataset);
         const Call call(call_arguments(timeout, cancel));
@@ -249,10 +214,11 @@ void bind_evaluate(nb::module_& module) {
       "evaluate_network",
       [](NativeNetwork& network, nb::handle dataset, std::int64_t batch_size, const std::optional<double>& timeout,
          const CancelSource* cancel) {
+        const ModuleHold hold({&network}, ModuleUse::evaluate, "evaluate");
         const std::shared_ptr<const nn::Dataset> examples = as_dataset(dataset);
         const Call call(call_arguments(timeout, cancel));
         return as_tuple(call.run([&](const Context& context) {
-          return nn::evaluate(network.module, nn::loss_of(network.module), examples, batch_size, context);
+          return nn::evaluate(network.module(), nn::loss_of(network.module()), examples, batch_size, context);
         }));
       },
       "network"_a, "dataset"_a, "batch_size"_a, "timeout"_a.none(), "cancel"_a.none(),

@@ -117,6 +117,10 @@ def test_steps_take_the_fields_of_a_batch(data: tuple[np.ndarray, np.ndarray]) -
     assert seen == [(100,), (100,)]
     with pytest.raises(ValueError, match="3 fields"):
         nn.train(model, dataset, loss=nn.mse_loss)
+    with pytest.raises(ValueError, match="1 fields"):
+        nn.train(model, nn.TensorDataset(data[0]), loss=nn.mse_loss)
+    with pytest.raises(ValueError, match="1 fields"):
+        nn.evaluate(make_network(), nn.TensorDataset(data[0]), loss=nn.mse_loss)
     with pytest.raises(TypeError, match="either a loss"):
         nn.train(model, dataset)
 
@@ -167,6 +171,38 @@ def test_exceptions_leave_training(data: tuple[np.ndarray, np.ndarray]) -> None:
     source.cancel()
     with pytest.raises(vectis.CancelledError):
         nn.train(make_network(), *data, cancel=source)
+
+
+@pytest.mark.parametrize("field, value, error, message", [
+    ("optimizer", "adam", TypeError, r"optimizer is 'adam' \(str\); give an optimizer, such as vectis\.nn\.Adam"),
+    ("optimizer", nn.Adam, TypeError, r"optimizer is .*Adam.*; give an optimizer"),
+    ("batch_size", 32.0, TypeError, r"batch_size is 32\.0 \(float\); give an integer"),
+    ("batch_size", "32", TypeError, r"batch_size is '32' \(str\); give an integer"),
+    ("max_epochs", None, TypeError, r"max_epochs is None \(NoneType\); give an integer"),
+    ("max_epochs", 2**70, ValueError, r"max_epochs is 1180591620717411303424; give an integer of at most 64 bits"),
+    ("seed", -1, ValueError, r"seed is -1; give an integer from 0 to 2\^64 - 1"),
+    ("prefetch", 1.5, TypeError, r"prefetch is 1\.5"),
+    ("clip_norm", "1", TypeError, r"clip_norm is '1' \(str\); give a number"),
+    ("shuffle", "no", TypeError, r"shuffle is 'no' \(str\); give True or False"),
+    ("device", 1.5, TypeError, r"device is 1\.5 \(float\); give a vectis\.Device, its number or its name"),
+    ("schedule", "cosine", TypeError, r"a schedule is a function"),
+    ("schedule", lambda update: "x", TypeError, r"the schedule returned str for update 0; return a number"),
+    ("early_stopping", True, TypeError, r"early_stopping is True \(bool\); give a vectis\.nn\.EarlyStopping"),
+    ("early_stopping", nn.EarlyStopping(patience="many"), TypeError, r"early_stopping\.patience is 'many'"),  # type: ignore[arg-type]
+    ("plateau", 0.5, TypeError, r"plateau is 0\.5 \(float\); give a vectis\.nn\.PlateauOptions"),
+    ("plateau", nn.PlateauOptions(factor=None), TypeError, r"plateau\.factor is None"),  # type: ignore[arg-type]
+])
+def test_errors_of_configurations_name_field_and_value(field: str, value: object, error: type[Exception], message: str,
+                                                       data: tuple[np.ndarray, np.ndarray]) -> None:
+    with pytest.raises(error, match=message):
+        nn.train(make_network(), *data, nn.TrainingConfig(**{"max_epochs": 1, field: value}))  # type: ignore[arg-type]
+
+
+def test_configurations_take_numbers_of_numpy(data: tuple[np.ndarray, np.ndarray]) -> None:
+    config = nn.TrainingConfig(max_epochs=np.int64(1), batch_size=np.int32(50), clip_norm=np.float32(1), seed=2**64 - 1)
+    assert len(nn.train(make_network(), *data, config)) == 1
+    with pytest.raises(TypeError, match="config is dict; give a TrainingConfig"):
+        nn.train(make_network(), *data, {"max_epochs": 1})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["network", "module"])
@@ -353,6 +389,56 @@ def test_an_iteration_that_was_left_begins_again() -> None:
         loader.seek(0, 9)
 
 
+@pytest.mark.parametrize("again", [iter, lambda loader: loader.seek(0, 1)], ids=["iter", "seek"])
+def test_a_newer_iteration_ends_those_before(again: object) -> None:
+    loader = nn.DataLoader(Squares(10), batch_size=2, shuffle=False)
+    batches = iter(loader)
+    assert len(next(batches)[0]) == 2
+    again(loader)  # type: ignore[operator]
+    with pytest.raises(RuntimeError, match="a newer iteration of this DataLoader, or seek.., has ended this one"):
+        next(batches)
+    with pytest.raises(StopIteration):
+        next(batches)
+    assert len(list(loader)) == (5 if again is iter else 4), "the newest one, or an epoch"
+
+
+def test_iterations_of_one_loader_do_not_mix() -> None:
+    loader = nn.DataLoader(Squares(10), batch_size=2)
+    with pytest.raises(RuntimeError, match="newer iteration"):
+        list(zip(loader, loader, strict=True))
+    seen = []
+    with pytest.raises(RuntimeError, match="newer iteration"):
+        for _ in loader:
+            seen.append(len(list(loader)))
+    assert seen == [5]
+    ended = iter(loader)
+    assert len(list(ended)) == 5 and len(list(loader)) == 5
+    assert list(ended) == [], "an iteration that is at its end stays there"
+    other = nn.DataLoader(loader.dataset, batch_size=2)
+    assert len(list(zip(loader, other, strict=True))) == 5
+
+
+def test_threads_that_share_a_loader_get_errors() -> None:
+    paused, resumed = threading.Event(), threading.Event()
+
+    class Slow(Squares):
+        def __getitem__(self, index: int) -> tuple[np.ndarray, int, float]:
+            paused.set()
+            assert resumed.wait(60)
+            return super().__getitem__(index)
+
+    loader = nn.DataLoader(Slow(4), batch_size=2, prefetch=0)
+    thread = threading.Thread(target=lambda: list(loader))
+    thread.start()
+    assert paused.wait(60)
+    for use in (iter, lambda loader: loader.position, lambda loader: loader.seek(0)):
+        with pytest.raises(vectis.InvalidInputError, match="another thread is reading from this loader"):
+            use(loader)
+    resumed.set()
+    thread.join()
+    assert len(list(loader)) == 2
+
+
 def test_data_sets() -> None:
     dataset = nn.TensorDataset(np.arange(6).reshape(3, 2), [1.0, 2.0, 3.0])
     assert len(dataset) == 3 and np.asarray(dataset[-1][0]).tolist() == [4, 5] and dataset[1][1].item() == 2
@@ -412,11 +498,29 @@ def test_checkpoints(tmp_path: Path) -> None:
     optimizer.update(model, gradients)
     other_optimizer.update(other, gradients)
     assert values(model) == values(other) and other_optimizer.learning_rate == 0.5
-    with pytest.raises(vectis.InvalidInputError, match="rows is list"):
-        nn.save_checkpoint(path, {"rows": [1]})
+    for wrong, message in (({"rows": [1]}, "rows is list"), ({"a": {"big": 2**70}}, r"the integer a\.big is beyond 64 bits"),
+                           ({"note": "\udc80"}, "the text note contains surrogates")):
+        with pytest.raises(vectis.InvalidInputError, match=message):
+            nn.save_checkpoint(path, wrong)
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(vectis.CorruptDataError):
         nn.load_checkpoint(path)
+
+
+def test_dictionaries_in_checkpoints_are_not_endless(tmp_path: Path) -> None:
+    path = tmp_path / "a.checkpoint"
+    endless: dict[str, object] = {"a": 1}
+    endless["again"] = {"x": endless}
+    deep: dict[str, object] = {"a": 1}
+    for _ in range(100_000):
+        deep = {"d": deep}
+    for wrong in (endless, deep):
+        with pytest.raises(vectis.InvalidInputError, match="nested more than 100 deep at .* contain itself"):
+            nn.save_checkpoint(path, wrong)
+    assert not path.exists()
+    shared = {"a": 1}
+    nn.save_checkpoint(path, {"first": shared, "second": {"third": shared}})
+    assert nn.load_checkpoint(path) == {"first.a": 1, "second.third.a": 1}
 
 
 def test_nothing_is_left_when_the_interpreter_ends() -> None:
@@ -443,3 +547,19 @@ def test_nothing_is_left_when_the_interpreter_ends() -> None:
     """)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0 and "leaked" not in done.stderr, done.stderr
+
+
+def test_data_sets_of_one_field_are_errors_of_networks() -> None:
+    program = textwrap.dedent("""
+        import numpy as np, vectis, vectis.nn as nn
+        network = nn.Network.with_input_size(4).add_layer(nn.LayerBuilder.dense(2)).build()
+        only = nn.TensorDataset(np.zeros((8, 4), np.float32))
+        for call in (nn.train, nn.evaluate):
+            try:
+                call(network, only)
+            except vectis.InvalidInputError as error:
+                print(error)
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"a batch has 1 field", done.stdout)) == 2, done.stdout

@@ -289,6 +289,80 @@ def test_errors_of_networks() -> None:
         make_network()(xp.zeros((2, 5)))
 
 
+def test_networks_keep_copies_of_their_layers() -> None:
+    builder = nn.LayerBuilder.dense(8)
+    collecting = nn.Network.with_input_size(6).add_layer(builder)
+    direct = nn.Network(6, [builder])
+    x = np.random.default_rng(3).normal(size=(5, 6))
+    made = [collecting.build(), direct]
+    builder.activation("relu")
+    assert np.asarray(nn.Network(6, [builder]).predict(x)).min() == 0
+    made.append(collecting.build())
+    for network in made:
+        expected = np.asarray(network.predict(x))
+        assert expected.min() < 0, "made before the activation"
+        for twin in (copy.deepcopy(network), pickle.loads(pickle.dumps(network))):
+            np.testing.assert_array_equal(np.asarray(twin.predict(x)), expected)
+    with pytest.raises(ValueError, match="'relu' already, so 'tanh' cannot follow"):
+        builder.activation("tanh")
+
+
+def test_predictions_have_the_type_of_the_parameters() -> None:
+    def make(**options: object) -> nn.Network:
+        return nn.Network(1, [nn.LayerBuilder.dense(1)], **options)  # type: ignore[arg-type]
+
+    network = make().astype("float64")
+    network.load_state_dict({"0.weight": np.array([[1.0]]), "0.bias": np.array([0.0])})
+    for x in (np.array([[0.1]]), [[0.1]], xp.asarray([[0.1]], dtype="float64")):
+        result = network.predict(x)
+        assert result.dtype == xp.float64 and result.item() == 0.1
+    history = nn.train(network, np.array([[0.1]] * 4), np.zeros((4, 1)), nn.TrainingConfig(max_epochs=1, optimizer=nn.SGD(0)))
+    assert history.loss == pytest.approx([0.01], rel=1e-7)
+    assert network.astype("float16").predict(np.ones((1, 1))).dtype == xp.float16
+    assert make().predict(np.ones((1, 1))).dtype == xp.float32
+    assert make(input_type="float64").predict(np.ones((1, 1), np.float32)).dtype == xp.float64, "a type that was given holds"
+    words = nn.Network(3, [nn.LayerBuilder.embedding(5, 2), nn.LayerBuilder.flatten()]).astype("float64")
+    assert words.predict(np.array([[0, 1, 2]])).dtype == xp.float64
+
+
+def test_classes_that_derive_from_layers_may_have_any_name() -> None:
+    class MyReLU(nn.ReLU):
+        pass
+
+    class Embedding(nn.Dense):
+        pass
+
+    class Adam(nn.Dense):
+        extra: xp.Array
+
+    x = xp.asarray([[-1.0, 2.0, 3.0]])
+    assert np.asarray(MyReLU()(x)).tolist() == [[0, 2, 3]]
+    for kind in (Embedding, Adam):
+        layer = kind(3, 2)
+        assert list(layer.parameters()) == ["weight", "bias"] and layer(x).shape == (1, 2)
+        np.testing.assert_array_equal(np.asarray(copy.deepcopy(layer)(x)), np.asarray(layer(x)))
+    with pytest.raises(AttributeError, match="extra"):
+        _ = layer.extra
+    layer.extra = xp.ones(2)
+    assert list(layer.parameters()) == ["weight", "bias", "extra"]
+
+
+def test_arrays_that_a_layer_would_not_use_are_refused() -> None:
+    layer = nn.Dense(2, 1, bias=False)
+    with pytest.raises(AttributeError, match="this Dense was made without bias"):
+        layer.bias = xp.ones(1)
+    layer.bias = None
+    assert layer.bias is None and list(layer.parameters()) == ["weight"]
+    for other, name in ((nn.BatchNorm(3, affine=False), "weight"), (nn.MultiHeadAttention(4, 2, bias=False), "in_proj_bias")):
+        with pytest.raises(AttributeError, match=f"made without {name}"):
+            setattr(other, name, xp.ones(3))
+    encoder = nn.TransformerEncoder(1, 8, 2, feed_forward=8)
+    with pytest.raises(AttributeError, match="layers is a part of this TransformerEncoder"):
+        encoder.layers = xp.ones(3)
+    layer.scale = xp.ones(1)
+    assert list(layer.parameters()) == ["weight", "scale"], "arrays of other names are the module's own"
+
+
 def test_names_of_functions() -> None:
     x = xp.asarray(np.linspace(-3, 3, 13, dtype=np.float32))
     np.testing.assert_array_equal(np.asarray(nn.activate(x, "LeakyReLU")), np.asarray(nn.activate(x, "leaky_relu")))

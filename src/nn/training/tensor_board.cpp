@@ -9,6 +9,7 @@
 #include "base/crc32c.hpp"
 #include "nn/training/epoch_text.hpp"
 #include "vectis/base/bytes.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/nn/observer.hpp"
 
 namespace vectis::inline v0_1::nn {
@@ -69,8 +70,9 @@ void put_record(ByteWriter& writer, std::string_view data) {
   writer.put(masked_crc(std::as_bytes(std::span(data))));
 }
 
+// TensorBoard reads files in the order of their names. The nanoseconds keep files of one second apart.
 std::string event_path(const std::string& folder, const Os& os) {
-  return fmt::format("{}/events.out.tfevents.{}.vectis", folder, os.unix_seconds());
+  return fmt::format("{}/events.out.tfevents.{}.{}.vectis", folder, os.unix_seconds(), monotonic_nanoseconds());
 }
 
 }  // namespace

@@ -110,7 +110,8 @@ class DataLoader:
         ...
     ```
     The order of an epoch is a function of seed and epoch alone. An iteration that was left early begins its epoch again; after
-    seek() the next one continues there. One thread at a time.
+    seek() the next one continues there. One iteration at a time: a new one, or seek(), ends those before it, which raise
+    RuntimeError then. Threads, nested loops and `zip` take a loader each.
     """
 
     def __init__(self, dataset: Any, batch_size: int = 32, *, shuffle: bool = True, seed: int = 0,
@@ -123,18 +124,29 @@ class DataLoader:
         self.dataset = as_dataset(dataset)
         self._native = _nn.Loader(self.dataset, batch_size, shuffle, seed, drop_last, prefetch, device)
         self._sought = False
+        self._newest: object = None  # the iteration that may read
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""
         return self._native.batches
 
     def __iter__(self) -> Iterator[tuple[Array, ...]]:
-        """Iterate over an epoch."""
+        """Begin an iteration over an epoch."""
         epoch, batch = self._native.position
         if batch != 0 and not self._sought:
             self._native.seek(epoch, 0)
         self._sought = False
-        while (fields := self._native.next()) is not None:
+        self._newest = newest = object()
+        return self._batches(newest)
+
+    def _batches(self, iteration: object) -> Iterator[tuple[Array, ...]]:
+        while True:
+            if self._newest is not iteration:
+                raise RuntimeError("a newer iteration of this DataLoader, or seek(), has ended this one; make a loader for each "
+                                   "iteration that runs at the same time")
+            fields = self._native.next()
+            if fields is None:
+                return
             yield fields
 
     @property
@@ -146,3 +158,4 @@ class DataLoader:
         """Continue at a batch of an epoch."""
         self._native.seek(epoch, batch)
         self._sought = True
+        self._newest = None

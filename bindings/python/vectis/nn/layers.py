@@ -264,10 +264,10 @@ class ELU(NativeModule):
 
 
 class _Function(Activation):
-    """An activation function without arguments: the class's name is that of the function."""
+    """An activation function without arguments: the name of the class in this file is that of the function."""
 
     def __init__(self) -> None:
-        super().__init__(type(self).__name__)
+        super().__init__(self._library_kinds()[0].__name__)
 
     def _arguments_text(self) -> str:
         return ""

@@ -27,10 +27,21 @@ class NativeModule(Module):
         self._hold(self._construct(*arguments))
 
     def _construct(self, *arguments: Any) -> Any:
-        for kind in type(self).__mro__:  # a class that derives from a layer has its native module
+        for kind in self._library_kinds():  # a class that derives from a layer has its native module
             if hasattr(_nn, kind.__name__):
                 return getattr(_nn, kind.__name__)(*arguments)
         raise TypeError(f"the library has no module for {type(self).__name__}")
+
+    @classmethod
+    def _library_kinds(cls) -> list[type]:
+        """The classes of layers in this package that the class is or derives from, the nearest first."""
+        return [kind for kind in cls.__mro__ if issubclass(kind, NativeModule) and kind is not NativeModule
+                and kind.__module__.startswith(__package__ + ".")]
+
+    @classmethod
+    def _may_have(cls, name: str) -> bool:
+        """Whether layers of this class have an array of this name, unless they are made without it, such as a bias."""
+        return any(name in vars(kind).get("__annotations__", {}) for kind in cls._library_kinds())
 
     def _hold(self, native: Any) -> None:
         vars(self)["_native"] = native
@@ -52,15 +63,30 @@ class NativeModule(Module):
             return self._native.get(name)
         if any(one.startswith(name + ".") for one in names):
             return Part(self._native, name)
-        if any(name in vars(kind).get("__annotations__", {}) for kind in type(self).__mro__) and not name.startswith("_"):
-            return None  # a layer without it, such as a bias
+        if self._may_have(name):
+            return None
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in vars(self).get("_names", {}):
             self._native.set(name, _as_array(value))
+        elif self._is_of_native(name):
+            self._refuse(name, value)
         else:
             super().__setattr__(name, value)
+
+    def _is_of_native(self, name: str) -> bool:
+        """Whether an attribute of this name is for the native module, which does not have it as one array."""
+        names = vars(self).get("_names")
+        return names is not None and (self._may_have(name) or any(one.startswith(name + ".") for one in names))
+
+    def _refuse(self, name: str, value: Any) -> None:
+        if self._may_have(name):
+            if value is None:  # as it is
+                return
+            raise AttributeError(f"this {type(self).__name__} was made without {name}, so it would not use an array assigned to "
+                                 "it; make the layer with it")
+        raise AttributeError(f"{name} is a part of this {type(self).__name__}; assign to the arrays in it")
 
     def _collect(self, path: str, leaves: list[_Leaf], seen: set[int], with_repeats: bool) -> None:
         if id(self) not in seen and self._names:

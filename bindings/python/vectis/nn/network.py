@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from .. import _nn, array
-from .._array import Array, Generator
+from .._array import Array, DType, Generator
 from . import random
 from .native import NativeModule
 
@@ -14,23 +15,28 @@ if TYPE_CHECKING:
     from .._types import ArrayDType
     from .layers import _Extents
 
+_INPUT_TYPE = 3  # its place among the arguments of a network
+
 
 class LayerBuilder:
-    """Describes one layer without the size of its input, which the network knows."""
+    """Describes one layer without the size of its input, which the network knows. Networks keep copies."""
 
     def __init__(self, kind: str, *arguments: Any) -> None:
         """Describe a layer by the name and the arguments of a method of this class; use those methods."""
         self._call = (kind, arguments)
-        self._functions: list[str] = []
+        self._function: str | None = None
         self._native = getattr(_nn.LayerBuilder, kind)(*arguments)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore_builder, (self._call, self._functions)
+        return _restore_builder, (self._call, self._function)
 
     def activation(self, function: str) -> Self:
-        """Append an activation function by its name, such as "relu"."""
+        """Append an activation function by its name, such as "relu"; at most one."""
+        if self._function is not None:
+            raise ValueError(f"the layer has the activation function {self._function!r} already, so {function!r} cannot follow; "
+                             "make a builder for each layer")
         self._native.activation(function)
-        self._functions.append(function)
+        self._function = function
         return self
 
     @staticmethod
@@ -146,11 +152,9 @@ class LayerBuilder:
         return LayerBuilder("transformer_encoder", layers, heads, feed_forward, dropout, activation, norm_first)
 
 
-def _restore_builder(call: tuple[str, tuple[Any, ...]], functions: list[str]) -> LayerBuilder:
+def _restore_builder(call: tuple[str, tuple[Any, ...]], function: str | None) -> LayerBuilder:
     builder = LayerBuilder(call[0], *call[1])
-    for function in functions:
-        builder.activation(function)
-    return builder
+    return builder if function is None else builder.activation(function)
 
 
 class Network(NativeModule):
@@ -168,7 +172,7 @@ class Network(NativeModule):
     def __init__(self, input_shape: _Extents, layers: Sequence[LayerBuilder], loss: str = "mean_squared_error", *,
                  input_type: ArrayDType | None = None, random: Generator | None = None) -> None:
         """Make the layers and check that their shapes fit; `input_shape` has no axis for the batch."""
-        self._make(input_shape, tuple(layers), loss, input_type, generator=random)
+        self._make(input_shape, tuple(map(copy.copy, layers)), loss, input_type, generator=random)
 
     def _construct(self, *arguments: Any) -> Any:
         input_shape, layers, *rest = arguments
@@ -224,11 +228,17 @@ class Network(NativeModule):
 
     def _inputs(self, x: Any) -> Array:
         """Inputs of another floating-point type, such as NumPy's float64, in that of the network."""
-        made = array.asarray(x)
-        wanted = self._native.input_type
-        if made.dtype != wanted and array.isdtype(made.dtype, "real floating") and array.isdtype(wanted, "real floating"):
-            return made.astype(wanted)
-        return made
+        made, wanted = array.asarray(x), self._input_type()
+        if made.dtype == wanted or not (array.isdtype(made.dtype, "real floating") and array.isdtype(wanted, "real floating")):
+            return made
+        return made.astype(wanted) if hasattr(x, "dtype") else array.asarray(x, dtype=wanted)
+
+    def _input_type(self) -> DType:
+        """The type of inputs that the network was made with; without one, that of the parameters, which astype() changes."""
+        declared: DType = self._native.input_type
+        if self._made[_INPUT_TYPE] is not None or not array.isdtype(declared, "real floating"):
+            return declared
+        return self._native.parameter_type or declared
 
 
 class NetworkBuilder:
@@ -243,8 +253,8 @@ class NetworkBuilder:
         self._input_type: ArrayDType | None = None
 
     def add_layer(self, layer: LayerBuilder) -> Self:
-        """Append a layer."""
-        self._layers.append(layer)
+        """Append a copy of a layer."""
+        self._layers.append(copy.copy(layer))
         return self
 
     def loss(self, function: str) -> Self:

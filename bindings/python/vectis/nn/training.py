@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class TrainingObserver:
-    """Is called by training, on its thread. What a method raises ends training."""
+    """Is called by training, on its thread. What a method raises ends training.
+
+    The methods see the module as it is, and may assign arrays to it, or load a state: training continues with them.
+    """
 
     def on_batch(self, progress: _nn.BatchProgress) -> None:
         """Called after each batch. Reading values of arrays here makes training wait for the device."""
@@ -98,6 +101,8 @@ def train(module: Module, data: Any, labels: Any = None, config: TrainingConfig 
     Ctrl-C, `timeout` in seconds and `cancel` end training before the next batch; the module keeps what it has learned.
     """
     config = TrainingConfig() if config is None else config
+    if not isinstance(config, TrainingConfig):
+        raise TypeError(f"config is {type(config).__name__}; give a TrainingConfig")
     training = _dataset(module, data, labels)
     held_out: Any = None
     if validation is not None:
@@ -105,6 +110,7 @@ def train(module: Module, data: Any, labels: Any = None, config: TrainingConfig 
     elif config.validation_split != 0:
         training, held_out = _split(training, config.validation_split)
     observers = [*config.observers, *_progress(config.verbose)]
+    _nn.check_trainable(module._leaves())
     try:
         if isinstance(module, Network) and loss is None and step is None and not module._frozen:
             record = _nn.train_network(module._native, training, held_out, config, observers, timeout, cancel)
@@ -163,53 +169,71 @@ def _batch_loss(module: Module, loss: Loss | None, step: Callable[..., Any] | No
         if not isinstance(module, Network) or loss is not None:
             raise TypeError("give train() either a loss, a function of predictions and labels, or a step, a function of the "
                             "fields of a batch")
-        network = module
-
-        def step(x: Array, y: Array) -> Any:
-            return network.loss(network.logits(x), y)
+    evaluate = step if step is not None else _step_of(module, loss)
 
     def call(fields: list[Array], generator: Generator | None) -> Any:
         if module.training != (generator is not None):
             module.train(generator is not None)
         with random.drawing_from(generator):
-            if step is not None:
-                return step(*fields)
-            if len(fields) != 2:
-                raise ValueError(f"a loss is a function of predictions and labels, but a batch has {len(fields)} fields; give "
-                                 "a step")
-            return loss(module(fields[0]), fields[1])  # type: ignore[misc]
+            return evaluate(*fields)
 
     return call
 
 
+def _step_of(module: Module, loss: Loss | None) -> Callable[..., Any]:
+    """The step that computes a loss of predictions and labels; None: that of a network, which its frozen layers keep."""
+    def step(*fields: Array) -> Any:
+        if len(fields) != 2:
+            raise ValueError(f"a loss is a function of predictions and labels, but a batch has {len(fields)} fields; give a data "
+                             "set of two fields, or a step")
+        x, y = fields
+        if loss is not None:
+            return loss(module(x), y)
+        assert isinstance(module, Network)
+        return module.loss(module.logits(x), y)
+
+    return step
+
+
 def _progress(verbose: Any) -> list[Any]:
-    if verbose is None or verbose is False:
-        return []
-    return [progress_bar(sys.stdout if verbose is True else verbose)]
+    if isinstance(verbose, int):  # also 0 and 1
+        verbose = sys.stdout if verbose else None
+    return [] if verbose is None else [progress_bar(verbose)]
 
 
 def progress_bar(file: Any = None) -> Any:
     """Return an observer that draws a line for the running epoch, and leaves one for each epoch that has ended.
 
-    `file` is by default sys.stdout. Where it is neither a terminal nor a notebook, only epochs that have ended are written.
+    `file` is a text file, by default sys.stdout. Where it is neither a terminal nor the output of a notebook, only epochs that
+    have ended are written. Exceptions of the file end the drawing, not the training.
     """
     file = sys.stdout if file is None else file
-    shell = sys.modules.get("IPython")
-    in_notebook = shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"
+    return _nn.progress_bar(file, _overwrites_lines(file))
+
+
+def _overwrites_lines(file: Any) -> bool:
+    """Whether a carriage return begins the line again: on a terminal, and in the output of a notebook, which is no terminal."""
+    if any(kind.__module__.partition(".")[0] == "ipykernel" for kind in type(file).__mro__):
+        return True
     try:
-        is_terminal = bool(in_notebook or file.isatty())
+        return bool(file.isatty())
     except Exception:  # a file of another kind
-        is_terminal = False
-    return _nn.progress_bar(file, is_terminal)
+        return False
 
 
 def csv_log(file: Any) -> Any:
-    """Return an observer that writes a row of comma-separated values for each epoch to a text file."""
+    """Return an observer that writes a row of comma-separated values for each epoch to a text file.
+
+    Exceptions of the file end training.
+    """
     return _nn.csv_log(file)
 
 
 def json_log(file: Any) -> Any:
-    """Return an observer that writes a JSON object for each epoch to a text file."""
+    """Return an observer that writes a JSON object for each epoch to a text file.
+
+    Exceptions of the file end training.
+    """
     return _nn.json_log(file)
 
 
