@@ -189,6 +189,7 @@ void ModuleTree::restore_parameters() noexcept {
 
 std::vector<NativeModule*> ModuleTree::natives() const {
   std::vector<NativeModule*> all;
+  all.reserve(natives_.size());
   for (const NativePart& native : natives_) all.push_back(native.module);
   return all;
 }
