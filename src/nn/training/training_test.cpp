@@ -291,6 +291,17 @@ TEST(TrainingTest, Learns16BitNetworks) {
   }
 }
 
+TEST(TrainingTest, RecordsLossesBeyondFloat32) {
+  Network network = Network::with_input_size(1).add_layer(LayerBuilder::dense(1)).build();
+  convert_to(network, DType::float64);
+  *parameters(network)[0] = array::ones({1, 1}, DType::float64);
+  *parameters(network)[1] = array::zeros({1}, DType::float64);
+  const Tensor x = array::full({4, 1}, 1e25, DType::float64);
+  const Evaluation result = evaluate(network, x, array::zeros({4, 1}, DType::float64));
+  EXPECT_NEAR(result.loss / 1e50, 1, 1e-12);
+  EXPECT_NEAR(result.metrics.at("mae") / 1e25, 1, 1e-12);
+}
+
 TEST(TrainingTest, WritesProgressToAStreamOnly) {
   const auto [x, labels] = clouds(20);
   std::ostringstream out;
