@@ -524,6 +524,9 @@ TEST(TrainingTest, RejectsWhatDoesNotFit) {
   Network network = Network::with_input_size(2).add_layer(LayerBuilder::dense(1)).build();
   const auto one_field = std::make_shared<const TensorDataset>(std::vector<Tensor>{x});
   EXPECT_ERROR(train(ModuleRef(network), loss_of(network), one_field, nullptr), ErrorCode::invalid_input, "1 fields");
+  const LossAndMetrics loss = classification_loss;
+  EXPECT_ERROR(train(ModuleRef(model), evaluate_by(model, loss), one_field, nullptr), ErrorCode::invalid_input,
+               "1 fields");
 }
 
 TEST(MetricsTest, AccuracyOfClassesAndProbabilities) {
