@@ -116,6 +116,17 @@ TEST(ArrayIndices, RejectThoseThatDoNotExist) {
   EXPECT_ERROR(top_k(x, 4), ErrorCode::invalid_input, "[top_k]", "k is 4");
 }
 
+TEST(ArrayIndices, BelowZeroCanBeRefused) {
+  const Tensor x = arange(0, 6).reshape({3, 2});
+  const auto at = [](std::vector<std::int32_t> indices) { return Tensor::from_cpu(indices, {2, 1}); };
+  constexpr NegativeIndices refused = NegativeIndices::refused;
+  expect_equal(take(x, at({0, 2}).reshape({2}), 0, refused), {{2, 2}, {0, 1, 4, 5}}, "take");
+  EXPECT_ERROR(take(x, at({0, -1}), 0, refused).eval(), ErrorCode::invalid_input, "index -1", "give 0 to 2");
+  const Tensor rows = slice(x, 0, {.stop = 2});
+  expect_equal(take_along_axis(rows, at({1, 0}), 1, refused), {{2, 1}, {1, 2}}, "take_along_axis");
+  EXPECT_ERROR(take_along_axis(rows, at({0, -1}), 1, refused).eval(), ErrorCode::invalid_input, "give 0 to 1");
+}
+
 TEST(ArrayOrders, AgreeWithTheLibrary) {
   std::mt19937_64 random(seed());
   for (int round = 0; round < 100; ++round) {

@@ -128,6 +128,9 @@ TEST_P(EveryArrayDevice, ReportsIndicesThatDoNotExist) {
   const Tensor x = random_on_target({2, 3});
   EXPECT_ERROR(take(x, indices(x, {0, 3}), 1).eval(), ErrorCode::invalid_input, "index 3");
   EXPECT_ERROR(take(x, indices(x, {-4, 0}) + 0, 1).eval(), ErrorCode::invalid_input, "index -4");
+  for (const Tensor& known : {indices(x, {0, -1}), indices(x, {0, -1}) + 0}) {  // with and without known bounds
+    EXPECT_ERROR(take(x, known, 1, NegativeIndices::refused).eval(), ErrorCode::invalid_input, "index -1");
+  }
   EXPECT_ERROR(put_along_axis(x, indices(x, {5, 0}).reshape({2, 1}), 1, 1).eval(), ErrorCode::invalid_input, "index 5");
   expect_same(take(x, indices(x, {-1, 0}) + 0, 1), take(x.on(host()), indices(x.on(host()), {-1, 0}), 1), 0,
               "negative");

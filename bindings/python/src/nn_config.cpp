@@ -113,6 +113,7 @@ nn::TrainingConfig training_config(nb::handle config) {
   made.max_epochs = fields.get<std::int64_t>("max_epochs");
   made.validation_split = fields.get<double>("validation_split");
   made.shuffle = fields.get<bool>("shuffle");
+  made.drop_last = fields.get<bool>("drop_last");
   made.seed = fields.get<std::uint64_t>("seed");
   made.schedule = as_schedule(fields.value("schedule"));
   if (!fields.value("clip_norm").is_none()) made.clip_norm = fields.get<double>("clip_norm");

@@ -117,12 +117,17 @@ struct SplitData {
 [[nodiscard]] VECTIS_API SplitData split_data(const Tensor& data, const Tensor& labels, double validation_split);
 [[nodiscard]] VECTIS_API SplitData split_data(const std::shared_ptr<const Dataset>& data, double validation_split);
 
+// Throws InvalidInput unless a batch has two fields at least, inputs and labels.
+VECTIS_API void check_labels(const Batch& batch);
+
 // Returns the loss of batches of two fields, what `module` computes predictions from and the labels. Both arguments
-// must outlive the result.
+// must outlive the result, which throws InvalidInput for batches of fewer fields.
 template <Module M>
 [[nodiscard]] EvaluateBatch evaluate_by(M& module, const LossAndMetrics& loss) {
-  return
-      [&module, &loss](const Batch& batch, const Mode& mode) { return loss(module.forward(batch[0], mode), batch[1]); };
+  return [&module, &loss](const Batch& batch, const Mode& mode) {
+    check_labels(batch);
+    return loss(module.forward(batch[0], mode), batch[1]);
+  };
 }
 
 // Trains a module that computes predictions from `data`, whose rows are examples. Throws as above.

@@ -134,7 +134,7 @@ Fields fields_of(const Batch& example) {
 }
 
 // Inputs and labels of the network. Labels are as large as those that the loss takes can be.
-Fields fields_of(const Network& network) {
+Fields fields_of(Network& network) {
   Shape inputs = network.input_shape();
   Shape labels = network.output_shape();
   inputs.insert(0, 1);
@@ -296,7 +296,7 @@ MemoryPrediction predict_memory(ModuleRef module, const EvaluateBatch& evaluate,
 
 MemoryPrediction predict_memory(const Network& network, std::int64_t batch_size, const TrainingConfig& config) {
   Network copy = network;
-  return predict(copy, loss_of(copy), fields_of(network), batch_size, config);
+  return predict(copy, loss_of(copy), fields_of(copy), batch_size, config);
 }
 
 std::int64_t recommended_batch_size(ModuleRef module, const EvaluateBatch& evaluate, const Batch& example,
@@ -306,7 +306,7 @@ std::int64_t recommended_batch_size(ModuleRef module, const EvaluateBatch& evalu
 
 std::int64_t recommended_batch_size(const Network& network, const Device& device, const TrainingConfig& config) {
   Network copy = network;
-  return recommend(copy, loss_of(copy), fields_of(network), device, config);
+  return recommend(copy, loss_of(copy), fields_of(copy), device, config);
 }
 
 }  // namespace vectis::inline v0_1::nn

@@ -17,6 +17,12 @@ constexpr std::string_view metric_prefix = "metric.";
 // Results are read together, since reading waits for the device.
 constexpr std::size_t added_max = 256;
 
+std::vector<double> numbers_of(const Tensor& values) {
+  if (values.dtype() == DType::float64) return values.to_cpu<double>();
+  const std::vector<float> numbers = values.to_cpu<float>();
+  return {numbers.begin(), numbers.end()};
+}
+
 }  // namespace
 
 void RunningMeans::add(const BatchResult& result, std::int64_t examples) {
@@ -36,7 +42,8 @@ void RunningMeans::add(const BatchResult& result, std::int64_t examples) {
                     fmt::format("'{}' of a batch must be one number, but {}", name,
                                 value.is_empty() ? "it is empty" : "its shape is " + to_string(value.shape())));
     }
-    added.values.push_back(array::stop_gradient(value.reshape({}).astype(DType::float32)));
+    const DType type = value.dtype() == DType::float64 ? DType::float64 : DType::float32;
+    added.values.push_back(array::stop_gradient(value.reshape({}).astype(type)));
   }
   array::eval(added.values);
   added_.push_back(std::move(added));
@@ -47,10 +54,12 @@ void RunningMeans::read() {
   if (added_.empty()) return;
   std::vector<Tensor> all;
   for (const Added& added : added_) all.insert(all.end(), added.values.begin(), added.values.end());
-  const std::vector<float> numbers = array::stack(all).to_cpu<float>();
+  const bool has_doubles = std::ranges::any_of(all, [](const Tensor& x) { return x.dtype() == DType::float64; });
+  for (Tensor& value : all) value = has_doubles ? value.astype(DType::float64) : value;
+  const std::vector<double> numbers = numbers_of(array::stack(all));
   std::size_t at = 0;
   for (const Added& added : added_) {
-    for (auto& [name, sum] : sums_) sum += static_cast<double>(numbers[at++]) * added.examples;
+    for (auto& [name, sum] : sums_) sum += numbers[at++] * added.examples;
     examples_ += added.examples;
   }
   added_.clear();

@@ -11,11 +11,6 @@ namespace vectis::inline v0_1::nn {
 
 namespace {
 
-void check_fields(const Batch& batch) {
-  if (batch.size() >= 2) return;
-  throw_invalid("train", fmt::format("a batch has {} fields; give a data set of two, inputs and labels", batch.size()));
-}
-
 // Returns the share of the logits whose probability is on the side of 1/2 of their label.
 Tensor binary_accuracy(const Tensor& logits, const Tensor& labels) {
   return mean(equal(greater(logits, 0), greater(labels, 0.5)).astype(DType::float32));
@@ -23,9 +18,14 @@ Tensor binary_accuracy(const Tensor& logits, const Tensor& labels) {
 
 }  // namespace
 
+void check_labels(const Batch& batch) {
+  if (batch.size() >= 2) return;
+  throw_invalid("train", fmt::format("a batch has {} fields; give a data set of two, inputs and labels", batch.size()));
+}
+
 EvaluateBatch loss_of(Network& network) {
   return [&network](const Batch& batch, const Mode& mode) {
-    check_fields(batch);
+    check_labels(batch);
     const Tensor logits = network.logits(batch[0], mode);
     BatchResult result{.loss = network.loss(logits, batch[1])};
     const Tensor constant = array::stop_gradient(logits);

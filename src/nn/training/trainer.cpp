@@ -181,6 +181,19 @@ LossAndGradients Trainer::compute(const Batch& batch, BatchResult& result, bool&
   return computed ? *std::move(computed) : LossAndGradients{};
 }
 
+std::vector<Tensor> Trainer::compute_gradients(const Batch& batch, BatchResult& result, bool& is_finite) {
+  LossAndGradients computed = compute(batch, result, is_finite);
+  if (is_finite) {
+    result.loss = computed.loss;
+    std::vector<Tensor> all = computed.gradients;
+    all.push_back(computed.loss);
+    for (const auto& [name, value] : result.metrics) all.push_back(value);
+    array::eval(all);
+  }
+  for (const Tensor* buffer : buffers(module_)) buffer->eval();
+  return std::move(computed.gradients);
+}
+
 void Trainer::train_batch(const Batch& batch) {
   add_gradients(batch);
   if (accumulator_.count() == config_.accumulated_batches) update();
@@ -195,19 +208,13 @@ void Trainer::add_gradients(const Batch& batch) {
   try {
     BatchResult result;
     bool is_finite = true;
-    LossAndGradients computed = compute(fields, result, is_finite);
-    std::vector<Tensor> all = computed.gradients;
+    const std::vector<Tensor> gradients = compute_gradients(fields, result, is_finite);
     if (is_finite) {
-      result.loss = computed.loss;
-      all.push_back(computed.loss);
-      for (const auto& [name, value] : result.metrics) all.push_back(value);
-      array::eval(all);
-      if (watch_) watch_(computed.gradients);
-      accumulator_.add(computed.gradients);
+      if (watch_) watch_(gradients);
+      accumulator_.add(gradients);
       if (watch_) watch_(accumulator_.sums());
     }
     ++(is_finite ? finite_batches_ : overflowed_batches_);
-    for (const Tensor* buffer : buffers(module_)) buffer->eval();
     means_.add(result, examples);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::allocation) throw;
@@ -244,8 +251,8 @@ void Trainer::try_step(const Batch& batch) {
   for (int i = 0; i < 2; ++i) {
     BatchResult result;
     bool is_finite = true;
-    const LossAndGradients computed = compute(batch, result, is_finite);
-    if (is_finite) accumulator.add(computed.gradients);
+    const std::vector<Tensor> gradients = compute_gradients(batch, result, is_finite);
+    if (is_finite) accumulator.add(gradients);
   }
   if (accumulator.count() == 0) return;
   std::vector<Tensor> gradients = accumulator.take();

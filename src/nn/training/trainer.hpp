@@ -51,6 +51,8 @@ class Trainer {
   void add_gradients(const Batch& batch);
   void update();
   LossAndGradients compute(const Batch& batch, BatchResult& result, bool& is_finite);
+  // Computes gradients, the result and buffers of a batch. Without finite gradients only the buffers.
+  std::vector<Tensor> compute_gradients(const Batch& batch, BatchResult& result, bool& is_finite);
   [[nodiscard]] Epoch finish_epoch();
   [[nodiscard]] bool has_stopped() const noexcept;
   void observe_loss(double loss);

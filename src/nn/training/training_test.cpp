@@ -291,6 +291,17 @@ TEST(TrainingTest, Learns16BitNetworks) {
   }
 }
 
+TEST(TrainingTest, RecordsLossesBeyondFloat32) {
+  Network network = Network::with_input_size(1).add_layer(LayerBuilder::dense(1)).build();
+  convert_to(network, DType::float64);
+  *parameters(network)[0] = array::ones({1, 1}, DType::float64);
+  *parameters(network)[1] = array::zeros({1}, DType::float64);
+  const Tensor x = array::full({4, 1}, 1e25, DType::float64);
+  const Evaluation result = evaluate(network, x, array::zeros({4, 1}, DType::float64));
+  EXPECT_NEAR(result.loss / 1e50, 1, 1e-12);
+  EXPECT_NEAR(result.metrics.at("mae") / 1e25, 1, 1e-12);
+}
+
 TEST(TrainingTest, WritesProgressToAStreamOnly) {
   const auto [x, labels] = clouds(20);
   std::ostringstream out;
@@ -513,6 +524,9 @@ TEST(TrainingTest, RejectsWhatDoesNotFit) {
   Network network = Network::with_input_size(2).add_layer(LayerBuilder::dense(1)).build();
   const auto one_field = std::make_shared<const TensorDataset>(std::vector<Tensor>{x});
   EXPECT_ERROR(train(ModuleRef(network), loss_of(network), one_field, nullptr), ErrorCode::invalid_input, "1 fields");
+  const LossAndMetrics loss = classification_loss;
+  EXPECT_ERROR(train(ModuleRef(model), evaluate_by(model, loss), one_field, nullptr), ErrorCode::invalid_input,
+               "1 fields");
 }
 
 TEST(MetricsTest, AccuracyOfClassesAndProbabilities) {

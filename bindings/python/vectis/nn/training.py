@@ -64,6 +64,7 @@ class TrainingConfig:
     max_epochs: int = 10
     validation_split: float = 0  #: the share of the examples, the last ones, that is kept for validation
     shuffle: bool = True
+    drop_last: bool = False  #: leaves out the last batch when it is smaller: one example has no variance for BatchNorm
     seed: int = 0  #: of the order of examples and of dropout
     optimizer: _nn.Optimizer | None = None  #: None: Adam with its defaults. Keeps its state afterwards
     schedule: Callable[[int], float] | None = None  #: None: the learning rate of the optimizer stays
