@@ -93,14 +93,6 @@ nn::Network build(const Shape& input, const std::vector<LayerBuilder>& layers, c
   return builder.build();
 }
 
-// The type that the floating-point parameters have; nothing when there are none.
-std::optional<DType> parameter_type(NativeNetwork& network) {
-  for (const Tensor* const parameter : nn::parameters(network.computing("predict"))) {
-    if (is_floating_point(parameter->dtype())) return parameter->dtype();
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 void bind_nn_network(nb::module_& module) {
@@ -141,9 +133,8 @@ void bind_nn_network(nb::module_& module) {
       .def_prop_ro("loss_function",
                    [](NativeNetwork& self) { return std::string(nn::name(self.module().loss_function())); })
       .def_prop_ro(
-          "input_type", [](NativeNetwork& self) { return self.module().input_type(); },
+          "input_type", [](NativeNetwork& self) { return self.computing("input_type").input_type(); },
           nb::sig("def input_type(self) -> vectis._array.DType"))
-      .def_prop_ro("parameter_type", &parameter_type, nb::sig("def parameter_type(self) -> vectis._array.DType | None"))
       .def_prop_ro(
           "input_shape", [](NativeNetwork& self) { return self.module().input_shape(); },
           nb::sig("def input_shape(self) -> tuple[int, ...]"))

@@ -245,10 +245,13 @@ nn::Batch first_example(nb::handle dataset) {
   });
 }
 
-// Calls `function` with a Python module as one of the library, its loss and an example.
+// Calls `function` with a Python module as one of the library, its loss and an example, as for training.
 template <class Function>
-auto with_module(const nb::list& leaves, nb::handle loss, nb::handle dataset, const Function& function) {
-  ModuleTree tree(leaves);
+auto with_module(const nb::list& leaves, nb::handle loss, nb::handle dataset, const nn::TrainingConfig& config,
+                 const Function& function) {
+  ModuleTree tree(leaves, ModuleUse::train, "predict_memory");
+  const ModuleHold hold(tree.natives(), ModuleUse::train, "predict_memory");
+  const OptimizerHold optimizer(config.optimizer.get());
   PythonLoss evaluate(tree, loss);
   const nn::Batch example = first_example(dataset);
   const Call call;
@@ -256,23 +259,27 @@ auto with_module(const nb::list& leaves, nb::handle loss, nb::handle dataset, co
   return call.run([&](const Context&) { return function(tree, std::ref(evaluate), example); });
 }
 
-// Calls `function` with a network: with its loss and an example, if there is a data set.
+// Calls `function` with a network and an example, if there is a data set, as for training.
 template <class Function>
-auto with_network(NativeNetwork& network, nb::handle dataset, const Function& function) {
+auto with_network(NativeNetwork& network, nb::handle dataset, const nn::TrainingConfig& config,
+                  const Function& function) {
+  const ModuleHold hold({&network}, ModuleUse::train, "predict_memory");
+  const OptimizerHold optimizer(config.optimizer.get());
   std::optional<nn::Batch> example;
   if (!dataset.is_none()) example = first_example(dataset);
-  return Call().run([&](const Context&) { return function(network.module, example); });
+  return Call().run([&](const Context&) { return function(network.module(), example); });
 }
 
 void bind_memory_of_networks(nb::module_& module) {
   module.def(
       "predict_network_memory",
       [](NativeNetwork& network, nb::handle dataset, std::int64_t batch_size, nb::handle config) {
-        const nn::TrainingConfig made = config_of(config);
-        return as_tuple(with_network(network, dataset, [&](nn::Network& of, const std::optional<nn::Batch>& example) {
-          return example ? nn::predict_memory(of, nn::loss_of(of), *example, batch_size, made)
-                         : nn::predict_memory(of, batch_size, made);
-        }));
+        const nn::TrainingConfig made = training_config(config);
+        return as_tuple(
+            with_network(network, dataset, made, [&](nn::Network& of, const std::optional<nn::Batch>& example) {
+              return example ? nn::predict_memory(of, nn::loss_of(of), *example, batch_size, made)
+                             : nn::predict_memory(of, batch_size, made);
+            }));
       },
       "network"_a, "dataset"_a.none(), "batch_size"_a, "config"_a,
       nb::sig("def predict_network_memory(network: Network, dataset: typing.Any, batch_size: int, config: typing.Any) "
@@ -281,9 +288,9 @@ void bind_memory_of_networks(nb::module_& module) {
   module.def(
       "recommended_network_batch_size",
       [](NativeNetwork& network, nb::handle dataset, const DeviceArgument& device, nb::handle config) {
-        const nn::TrainingConfig made = config_of(config);
+        const nn::TrainingConfig made = training_config(config);
         const Device on = find_device(device).device;
-        return with_network(network, dataset, [&](nn::Network& of, const std::optional<nn::Batch>& example) {
+        return with_network(network, dataset, made, [&](nn::Network& of, const std::optional<nn::Batch>& example) {
           return example ? nn::recommended_batch_size(of, nn::loss_of(of), *example, on, made)
                          : nn::recommended_batch_size(of, on, made);
         });
@@ -298,9 +305,9 @@ void bind_memory_of_modules(nb::module_& module) {
   module.def(
       "predict_module_memory",
       [](const nb::list& leaves, nb::handle loss, nb::handle dataset, std::int64_t batch_size, nb::handle config) {
-        const nn::TrainingConfig made = config_of(config);
+        const nn::TrainingConfig made = training_config(config);
         return as_tuple(
-            with_module(leaves, loss, dataset, [&](ModuleTree& tree, auto evaluate, const nn::Batch& example) {
+            with_module(leaves, loss, dataset, made, [&](ModuleTree& tree, auto evaluate, const nn::Batch& example) {
               return nn::predict_memory(tree, evaluate, example, batch_size, made);
             }));
       },
@@ -311,9 +318,9 @@ void bind_memory_of_modules(nb::module_& module) {
   module.def(
       "recommended_module_batch_size",
       [](const nb::list& leaves, nb::handle loss, nb::handle dataset, const DeviceArgument& device, nb::handle config) {
-        const nn::TrainingConfig made = config_of(config);
+        const nn::TrainingConfig made = training_config(config);
         const Device on = find_device(device).device;
-        return with_module(leaves, loss, dataset, [&](ModuleTree& tree, auto evaluate, const nn::Batch& example) {
+        return with_module(leaves, loss, dataset, made, [&](ModuleTree& tree, auto evaluate, const nn::Batch& example) {
           return nn::recommended_batch_size(tree, evaluate, example, on, made);
         });
       },

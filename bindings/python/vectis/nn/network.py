@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from .. import _nn, array
-from .._array import Array, DType, Generator
+from .._array import Array, Generator
 from . import random
 from .native import NativeModule
 
 if TYPE_CHECKING:
     from .._types import ArrayDType
     from .layers import _Extents
-
-_INPUT_TYPE = 3  # its place among the arguments of a network
 
 
 class LayerBuilder:
@@ -228,17 +226,10 @@ class Network(NativeModule):
 
     def _inputs(self, x: Any) -> Array:
         """Inputs of another floating-point type, such as NumPy's float64, in that of the network."""
-        made, wanted = array.asarray(x), self._input_type()
+        made, wanted = array.asarray(x), self._native.input_type
         if made.dtype == wanted or not (array.isdtype(made.dtype, "real floating") and array.isdtype(wanted, "real floating")):
             return made
         return made.astype(wanted) if hasattr(x, "dtype") else array.asarray(x, dtype=wanted)
-
-    def _input_type(self) -> DType:
-        """The type of inputs that the network was made with; without one, that of the parameters, which astype() changes."""
-        declared: DType = self._native.input_type
-        if self._made[_INPUT_TYPE] is not None or not array.isdtype(declared, "real floating"):
-            return declared
-        return self._native.parameter_type or declared
 
 
 class NetworkBuilder:
