@@ -85,8 +85,8 @@ class VECTIS_API EventWriter {
 // "loss/validation", "accuracy/train", "learning_rate" and so on. One thread at a time.
 class VECTIS_API TensorBoardLog final : public TrainingObserver {
  public:
-  // Creates the file "events.out.tfevents.<seconds>.<nanoseconds>.vectis" in `folder`, which must exist. `os` must outlive the log.
-  // Throws Io when that fails.
+  // Creates the file "events.out.tfevents.<seconds>.<nanoseconds>.vectis" in `folder`, which must exist. `os` must
+  // outlive the log. Throws Io when that fails.
   explicit TensorBoardLog(const std::string& folder, Os& os = real_os());
   void on_batch(const BatchProgress& /*progress*/) override {}
   // Throws Io when the file cannot be written.

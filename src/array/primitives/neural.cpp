@@ -134,6 +134,11 @@ struct Resampling {
 };
 
 Resampling resampled(std::int64_t from, std::int64_t to, Interpolation how) {
+  constexpr std::int64_t extent_max = std::numeric_limits<std::int32_t>::max();
+  if (std::max(from, to) > extent_max) {
+    throw_invalid("interpolate",
+                  fmt::format("an axis has {} elements; at most 2^31 - 1 can be interpolated", std::max(from, to)));
+  }
   Resampling result;
   const auto count = static_cast<std::size_t>(to);
   result.low.reserve(count);  // fails at once when memory is short
