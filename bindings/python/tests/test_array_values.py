@@ -295,3 +295,8 @@ def test_random_numbers() -> None:
     assert sorted(first.permutation(50).tolist()) == list(range(50))
     draws = np.asarray(first.uniform(10_000, 2, 3))
     assert draws.min() >= 2 and draws.max() < 3 and abs(draws.mean() - 2.5) < 0.02
+
+
+@pytest.mark.parametrize("k", [2**63, -(2**70), 2**62, -(2**63)])
+def test_diagonals_beyond_the_matrix_have_no_ones(k: int) -> None:
+    assert not xp.any(xp.eye(3, 4, k=k))

@@ -179,6 +179,8 @@ def eye(  # type: ignore[no-redef]
     n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: ArrayDType | None = None, device: _Device = None,
 ) -> Array:
     """Make a matrix with ones on a diagonal and zeros elsewhere."""
+    if not -(2**62) < k < 2**62:  # no matrix has this diagonal
+        k = 2**62
     return _array.eye(n_rows, n_cols, k=k, dtype=dtype, device=device)
 
 
