@@ -197,21 +197,24 @@ struct Normalization {
   double scale;
 };
 
-void LayerNorm(const float* row, std::size_t count, double epsilon, float* out) {
+void Normalize(const float* row, std::size_t count, const Normalization& by, float* out) {
   const Floats d;
-  const Normalization of_row(row, count, epsilon);
-  const V mean = hn::Set(d, static_cast<float>(of_row.mean));
-  const V scale = hn::Set(d, static_cast<float>(of_row.scale));
+  const V mean = hn::Set(d, static_cast<float>(by.mean));
+  const V scale = hn::Set(d, static_cast<float>(by.scale));
   ForEachVector(row, count, 0, [&](V x, std::size_t at, std::size_t elements) {
     StoreSome(hn::Mul(hn::Sub(x, mean), scale), out + at, elements);
   });
 }
 
+void LayerNorm(const float* row, std::size_t count, double epsilon, float* out) {
+  Normalize(row, count, Normalization(row, count, epsilon), out);
+}
+
 // scale * (adjoint - its mean - normalized * mean of adjoint * normalized), with the normalized row in `out` meanwhile.
 void LayerNormGradient(const float* row, const float* adjoint, std::size_t count, double epsilon, float* out) {
   const Floats d;
-  LayerNorm(row, count, epsilon, out);
   const Normalization of_row(row, count, epsilon);
+  Normalize(row, count, of_row, out);
   const auto size = static_cast<double>(count);
   const V mean = hn::Set(d, static_cast<float>(Sum(adjoint, count) / size));
   const V slope = hn::Set(d, static_cast<float>(SumOf(Products{{adjoint}, {out}}, count) / size));

@@ -10,7 +10,7 @@
 
 #include "array/engine.hpp"
 #include "array/operands.hpp"
-#include "array/strided.hpp"
+#include "array/primitives/rows.hpp"
 #include "vectis/array/operations.hpp"
 
 namespace vectis::inline v0_1::array {
@@ -150,7 +150,7 @@ class MaxPoolGradient final : public Primitive {
     std::array<std::shared_ptr<Storage>, 3> keep;
     std::array<const float*, 3> from{};
     for (std::size_t i = 0; i < 3; ++i) {
-      from[i] = reinterpret_cast<const float*>(contiguous_data(*node.inputs[i].node(), keep[i]));
+      from[i] = floats_of(*node.inputs[i].node(), keep[i]);
     }
     const Plane& plane = pooling_->plane;
     const std::size_t planes = static_cast<std::size_t>(node.elements()) / plane.inputs();
@@ -214,7 +214,7 @@ class MaxPool final : public Primitive {
   void compute(Node& node) const override {
     node.lane->allocate(node);
     std::shared_ptr<Storage> keep;
-    const auto* const from = reinterpret_cast<const float*>(contiguous_data(*node.inputs[0].node(), keep));
+    const float* const from = floats_of(*node.inputs[0].node(), keep);
     const Plane& plane = pooling_->plane;
     const std::size_t planes = static_cast<std::size_t>(node.elements()) / plane.outputs();
     for_each_plane(*node.lane, planes, plane, [&](std::size_t i) {
@@ -254,7 +254,7 @@ class MeanPool final : public Primitive {
   void compute(Node& node) const override {
     node.lane->allocate(node);
     std::shared_ptr<Storage> keep;
-    const auto* const from = reinterpret_cast<const float*>(contiguous_data(*node.inputs[0].node(), keep));
+    const float* const from = floats_of(*node.inputs[0].node(), keep);
     const Plane& plane = pooling_->plane;
     const auto size = static_cast<double>(pooling_->rule.sizes.elements());
     const std::size_t planes = static_cast<std::size_t>(node.elements()) / plane.outputs();
@@ -289,7 +289,7 @@ class MeanPoolGradient final : public Primitive {
   void compute(Node& node) const override {
     node.lane->allocate(node);
     std::shared_ptr<Storage> keep;
-    const auto* const from = reinterpret_cast<const float*>(contiguous_data(*node.inputs[0].node(), keep));
+    const float* const from = floats_of(*node.inputs[0].node(), keep);
     const Plane& plane = pooling_->plane;
     const auto size = static_cast<float>(pooling_->rule.sizes.elements());
     const std::size_t planes = static_cast<std::size_t>(node.elements()) / plane.inputs();
