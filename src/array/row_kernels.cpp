@@ -30,31 +30,31 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 // Terms of sums in double precision: those of a vector from position i on, and a single one.
 struct Elements {
   const float* row;
-  [[nodiscard]] HWY_INLINE VD At(std::size_t i) const {
+  [[nodiscard]] HWY_INLINE VD at(std::size_t i) const {
     return hn::PromoteTo(Doubles(), hn::LoadU(FewFloats(), row + i));
   }
-  [[nodiscard]] double One(std::size_t i) const { return static_cast<double>(row[i]); }
+  [[nodiscard]] double one(std::size_t i) const { return static_cast<double>(row[i]); }
 };
 struct Products {
   Elements a;
   Elements b;
-  [[nodiscard]] HWY_INLINE VD At(std::size_t i) const { return hn::Mul(a.At(i), b.At(i)); }
-  [[nodiscard]] double One(std::size_t i) const { return a.One(i) * b.One(i); }
+  [[nodiscard]] HWY_INLINE VD at(std::size_t i) const { return hn::Mul(a.at(i), b.at(i)); }
+  [[nodiscard]] double one(std::size_t i) const { return a.one(i) * b.one(i); }
 };
 struct SquaredDeviations {
   Elements x;
   double mean;
-  [[nodiscard]] HWY_INLINE VD At(std::size_t i) const {
-    const VD deviation = hn::Sub(x.At(i), hn::Set(Doubles(), mean));
+  [[nodiscard]] HWY_INLINE VD at(std::size_t i) const {
+    const VD deviation = hn::Sub(x.at(i), hn::Set(Doubles(), mean));
     return hn::Mul(deviation, deviation);
   }
-  [[nodiscard]] double One(std::size_t i) const { return (x.One(i) - mean) * (x.One(i) - mean); }
+  [[nodiscard]] double one(std::size_t i) const { return (x.one(i) - mean) * (x.one(i) - mean); }
 };
 
 // 16 partial sums: the term at position i is added to number i % 16, whatever the size of a vector. The terms after the
 // last 16 are added to the first one.
 template <class Terms>
-double SumOf(const Terms& terms, std::size_t count) {
+double sum_of(const Terms& terms, std::size_t count) {
   constexpr std::size_t block = 2048;  // terms, which stay in the first cache while each vector of sums reads them
   const Doubles d;
   const std::size_t lanes = hn::Lanes(d);
@@ -66,21 +66,21 @@ double SumOf(const Terms& terms, std::size_t count) {
       auto low = hn::Load(d, &sums[at]);
       auto high = hn::Load(d, &sums[at + lanes]);
       for (std::size_t i = first + at; i < end; i += lanes_max) {
-        low = hn::Add(low, terms.At(i));
-        high = hn::Add(high, terms.At(i + lanes));
+        low = hn::Add(low, terms.at(i));
+        high = hn::Add(high, terms.at(i + lanes));
       }
       hn::Store(low, d, &sums[at]);
       hn::Store(high, d, &sums[at + lanes]);
     }
   }
-  for (std::size_t i = whole; i < count; ++i) sums[0] += terms.One(i);
+  for (std::size_t i = whole; i < count; ++i) sums[0] += terms.one(i);
   for (std::size_t i = 1; i < lanes_max; ++i) sums[0] += sums[i];
   return sums[0];
 }
-double Sum(const float* row, std::size_t count) { return SumOf(Elements{row}, count); }
+double sum_all(const float* row, std::size_t count) { return sum_of(Elements{row}, count); }
 
 // Four rows at a time, so that the sums are loaded and stored once for them.
-void AddRows(const float* rows, std::size_t stride, std::size_t count, std::size_t columns, double* sums) {
+void add_all(const float* rows, std::size_t stride, std::size_t count, std::size_t columns, double* sums) {
   const Doubles d;
   const FewFloats few;
   const std::size_t lanes = hn::Lanes(d);
@@ -104,7 +104,7 @@ void AddRows(const float* rows, std::size_t stride, std::size_t count, std::size
 
 // Calls body(vector, position, elements) for all elements of a row, the last time with lanes filled by `filler`.
 template <class Body>
-HWY_INLINE void ForEachVector(const float* row, std::size_t count, float filler, const Body& body) {
+HWY_INLINE void for_each_vector(const float* row, std::size_t count, float filler, const Body& body) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
@@ -115,7 +115,7 @@ HWY_INLINE void ForEachVector(const float* row, std::size_t count, float filler,
   body(hn::Load(d, rest.data()), i, count - i);
 }
 
-HWY_INLINE void StoreSome(V x, float* out, std::size_t elements) {
+HWY_INLINE void store_some(V x, float* out, std::size_t elements) {
   const Floats d;
   if (elements == hn::Lanes(d)) return hn::StoreU(x, d, out);
   HWY_ALIGN std::array<float, lanes_max> rest;
@@ -123,7 +123,7 @@ HWY_INLINE void StoreSome(V x, float* out, std::size_t elements) {
   std::copy_n(rest.begin(), elements, out);
 }
 
-HWY_INLINE V LoadSome(const float* from, std::size_t elements) {
+HWY_INLINE V load_some(const float* from, std::size_t elements) {
   const Floats d;
   if (elements == hn::Lanes(d)) return hn::LoadU(d, from);
   HWY_ALIGN std::array<float, lanes_max> rest{};
@@ -131,11 +131,11 @@ HWY_INLINE V LoadSome(const float* from, std::size_t elements) {
   return hn::Load(d, rest.data());
 }
 
-float Max(const float* row, std::size_t count) {
+float largest_of(const float* row, std::size_t count) {
   const Floats d;
   V largest = hn::Set(d, -infinity);
   auto is_nan = hn::IsNaN(largest);
-  ForEachVector(row, count, -infinity, [&](V x, std::size_t, std::size_t) {
+  for_each_vector(row, count, -infinity, [&](V x, std::size_t, std::size_t) {
     largest = hn::Max(x, largest);
     is_nan = hn::Or(is_nan, hn::IsNaN(x));
   });
@@ -143,11 +143,11 @@ float Max(const float* row, std::size_t count) {
   return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
-float Min(const float* row, std::size_t count) {
+float smallest_of(const float* row, std::size_t count) {
   const Floats d;
   V smallest = hn::Set(d, infinity);
   auto is_nan = hn::IsNaN(smallest);
-  ForEachVector(row, count, infinity, [&](V x, std::size_t, std::size_t) {
+  for_each_vector(row, count, infinity, [&](V x, std::size_t, std::size_t) {
     smallest = hn::Min(x, smallest);
     is_nan = hn::Or(is_nan, hn::IsNaN(x));
   });
@@ -156,76 +156,76 @@ float Min(const float* row, std::size_t count) {
 }
 
 // Writes exp(x - max) of each element and returns the sum. Requires a finite maximum, so that no element is NaN.
-double Exponentials(const float* row, std::size_t count, float largest, float* out) {
+double exponentials(const float* row, std::size_t count, float largest, float* out) {
   const Floats d;
   const V shift = hn::Set(d, largest);
   const V lowest = hn::Set(d, -110.0F);  // its exponential is 0, and Highway's function requires finite operands
-  ForEachVector(row, count, -infinity, [&](V x, std::size_t at, std::size_t elements) {
-    StoreSome(hn::Exp(d, hn::Max(hn::Sub(x, shift), lowest)), out + at, elements);
+  for_each_vector(row, count, -infinity, [&](V x, std::size_t at, std::size_t elements) {
+    store_some(hn::Exp(d, hn::Max(hn::Sub(x, shift), lowest)), out + at, elements);
   });
-  return Sum(out, count);
+  return sum_all(out, count);
 }
 
-// The products are kept in `out`, and summed as Sum() does.
-void SoftmaxGradient(const float* value, const float* adjoint, std::size_t count, float* out) {
+// The products are kept in `out`, and summed as sum_all() does.
+void softmax_gradient(const float* value, const float* adjoint, std::size_t count, float* out) {
   const Floats d;
-  ForEachVector(value, count, 0, [&](V p, std::size_t at, std::size_t elements) {
-    StoreSome(hn::Mul(p, LoadSome(adjoint + at, elements)), out + at, elements);
+  for_each_vector(value, count, 0, [&](V p, std::size_t at, std::size_t elements) {
+    store_some(hn::Mul(p, load_some(adjoint + at, elements)), out + at, elements);
   });
-  const V total = hn::Set(d, static_cast<float>(Sum(out, count)));
-  ForEachVector(value, count, 0, [&](V p, std::size_t at, std::size_t elements) {
-    StoreSome(hn::Mul(p, hn::Sub(LoadSome(adjoint + at, elements), total)), out + at, elements);
+  const V total = hn::Set(d, static_cast<float>(sum_all(out, count)));
+  for_each_vector(value, count, 0, [&](V p, std::size_t at, std::size_t elements) {
+    store_some(hn::Mul(p, hn::Sub(load_some(adjoint + at, elements), total)), out + at, elements);
   });
 }
 
-void LogSoftmaxGradient(const float* value, const float* adjoint, std::size_t count, float* out) {
+void log_softmax_gradient(const float* value, const float* adjoint, std::size_t count, float* out) {
   const Floats d;
-  const V total = hn::Set(d, static_cast<float>(Sum(adjoint, count)));
+  const V total = hn::Set(d, static_cast<float>(sum_all(adjoint, count)));
   const V lowest = hn::Set(d, -110.0F);
-  ForEachVector(value, count, 0, [&](V logarithm, std::size_t at, std::size_t elements) {
+  for_each_vector(value, count, 0, [&](V logarithm, std::size_t at, std::size_t elements) {
     const V p = hn::IfThenElse(hn::IsNaN(logarithm), logarithm, hn::Exp(d, hn::Max(logarithm, lowest)));
-    StoreSome(hn::Sub(LoadSome(adjoint + at, elements), hn::Mul(p, total)), out + at, elements);
+    store_some(hn::Sub(load_some(adjoint + at, elements), hn::Mul(p, total)), out + at, elements);
   });
 }
 
 // A row is centered and scaled: its mean, and 1 / sqrt(variance + epsilon).
 struct Normalization {
   Normalization(const float* row, std::size_t count, double epsilon)
-      : mean(Sum(row, count) / static_cast<double>(count)),
-        scale(1 / std::sqrt(SumOf(SquaredDeviations{{row}, mean}, count) / static_cast<double>(count) + epsilon)) {}
+      : mean(sum_all(row, count) / static_cast<double>(count)),
+        scale(1 / std::sqrt(sum_of(SquaredDeviations{{row}, mean}, count) / static_cast<double>(count) + epsilon)) {}
   double mean;
   double scale;
 };
 
-void Normalize(const float* row, std::size_t count, const Normalization& by, float* out) {
+void normalize(const float* row, std::size_t count, const Normalization& by, float* out) {
   const Floats d;
   const V mean = hn::Set(d, static_cast<float>(by.mean));
   const V scale = hn::Set(d, static_cast<float>(by.scale));
-  ForEachVector(row, count, 0, [&](V x, std::size_t at, std::size_t elements) {
-    StoreSome(hn::Mul(hn::Sub(x, mean), scale), out + at, elements);
+  for_each_vector(row, count, 0, [&](V x, std::size_t at, std::size_t elements) {
+    store_some(hn::Mul(hn::Sub(x, mean), scale), out + at, elements);
   });
 }
 
-void LayerNorm(const float* row, std::size_t count, double epsilon, float* out) {
-  Normalize(row, count, Normalization(row, count, epsilon), out);
+void layer_norm(const float* row, std::size_t count, double epsilon, float* out) {
+  normalize(row, count, Normalization(row, count, epsilon), out);
 }
 
 // scale * (adjoint - its mean - normalized * mean of adjoint * normalized), with the normalized row in `out` meanwhile.
-void LayerNormGradient(const float* row, const float* adjoint, std::size_t count, double epsilon, float* out) {
+void layer_norm_gradient(const float* row, const float* adjoint, std::size_t count, double epsilon, float* out) {
   const Floats d;
   const Normalization of_row(row, count, epsilon);
-  Normalize(row, count, of_row, out);
+  normalize(row, count, of_row, out);
   const auto size = static_cast<double>(count);
-  const V mean = hn::Set(d, static_cast<float>(Sum(adjoint, count) / size));
-  const V slope = hn::Set(d, static_cast<float>(SumOf(Products{{adjoint}, {out}}, count) / size));
+  const V mean = hn::Set(d, static_cast<float>(sum_all(adjoint, count) / size));
+  const V slope = hn::Set(d, static_cast<float>(sum_of(Products{{adjoint}, {out}}, count) / size));
   const V scale = hn::Set(d, static_cast<float>(of_row.scale));
-  ForEachVector(out, count, 0, [&](V normalized, std::size_t at, std::size_t elements) {
-    const V centered = hn::Sub(LoadSome(adjoint + at, elements), mean);
-    StoreSome(hn::Mul(scale, hn::Sub(centered, hn::Mul(normalized, slope))), out + at, elements);
+  for_each_vector(out, count, 0, [&](V normalized, std::size_t at, std::size_t elements) {
+    const V centered = hn::Sub(load_some(adjoint + at, elements), mean);
+    store_some(hn::Mul(scale, hn::Sub(centered, hn::Mul(normalized, slope))), out + at, elements);
   });
 }
 
-void WidenHalves(const Half* from, std::size_t count, float* out) {
+void widen_halves(const Half* from, std::size_t count, float* out) {
   const Floats d;
   const hn::Rebind<hwy::float16_t, Floats> narrow;
   const auto* const halves = reinterpret_cast<const hwy::float16_t*>(from);
@@ -236,7 +236,7 @@ void WidenHalves(const Half* from, std::size_t count, float* out) {
 }
 
 // A bfloat16 is the upper half of a float32.
-void WidenBfloats(const Bfloat16* from, std::size_t count, float* out) {
+void widen_bfloats(const Bfloat16* from, std::size_t count, float* out) {
   const Floats d;
   const hn::RebindToUnsigned<Floats> bits;
   const hn::Rebind<std::uint16_t, Floats> narrow;
@@ -251,23 +251,24 @@ void WidenBfloats(const Bfloat16* from, std::size_t count, float* out) {
 }
 
 // The result of a row whose maximum is NaN or infinite: inf - inf is NaN, and so is the sum.
-void FillNaN(std::size_t count, float* out) { std::fill_n(out, count, std::numeric_limits<float>::quiet_NaN()); }
+void fill_nan(std::size_t count, float* out) { std::fill_n(out, count, std::numeric_limits<float>::quiet_NaN()); }
 
-void Softmax(const float* row, std::size_t count, float* out) {
-  const float largest = Max(row, count);
-  if (!std::isfinite(largest)) return FillNaN(count, out);
-  const V scale = hn::Set(Floats(), static_cast<float>(1 / Exponentials(row, count, largest, out)));
-  ForEachVector(out, count, 0,
-                [&](V x, std::size_t at, std::size_t elements) { StoreSome(hn::Mul(x, scale), out + at, elements); });
+void softmax(const float* row, std::size_t count, float* out) {
+  const float largest = largest_of(row, count);
+  if (!std::isfinite(largest)) return fill_nan(count, out);
+  const V scale = hn::Set(Floats(), static_cast<float>(1 / exponentials(row, count, largest, out)));
+  for_each_vector(out, count, 0, [&](V x, std::size_t at, std::size_t elements) {
+    store_some(hn::Mul(x, scale), out + at, elements);
+  });
 }
 
-void LogSoftmax(const float* row, std::size_t count, float* out) {
-  const float largest = Max(row, count);
-  if (!std::isfinite(largest)) return FillNaN(count, out);
+void log_softmax(const float* row, std::size_t count, float* out) {
+  const float largest = largest_of(row, count);
+  if (!std::isfinite(largest)) return fill_nan(count, out);
   const V shift = hn::Set(Floats(), largest);
-  const V logarithm = hn::Set(Floats(), static_cast<float>(std::log(Exponentials(row, count, largest, out))));
-  ForEachVector(row, count, 0, [&](V x, std::size_t at, std::size_t elements) {
-    StoreSome(hn::Sub(hn::Sub(x, shift), logarithm), out + at, elements);
+  const V logarithm = hn::Set(Floats(), static_cast<float>(std::log(exponentials(row, count, largest, out))));
+  for_each_vector(row, count, 0, [&](V x, std::size_t at, std::size_t elements) {
+    store_some(hn::Sub(hn::Sub(x, shift), logarithm), out + at, elements);
   });
 }
 
@@ -278,47 +279,47 @@ HWY_AFTER_NAMESPACE();
 
 namespace vectis::inline v0_1::array {
 
-HWY_EXPORT(Sum);
-HWY_EXPORT(AddRows);
-HWY_EXPORT(WidenHalves);
-HWY_EXPORT(WidenBfloats);
-HWY_EXPORT(Max);
-HWY_EXPORT(Min);
-HWY_EXPORT(Softmax);
-HWY_EXPORT(LogSoftmax);
-HWY_EXPORT(LayerNorm);
-HWY_EXPORT(LayerNormGradient);
-HWY_EXPORT(SoftmaxGradient);
-HWY_EXPORT(LogSoftmaxGradient);
+HWY_EXPORT(sum_all);
+HWY_EXPORT(add_all);
+HWY_EXPORT(widen_halves);
+HWY_EXPORT(widen_bfloats);
+HWY_EXPORT(largest_of);
+HWY_EXPORT(smallest_of);
+HWY_EXPORT(softmax);
+HWY_EXPORT(log_softmax);
+HWY_EXPORT(layer_norm);
+HWY_EXPORT(layer_norm_gradient);
+HWY_EXPORT(softmax_gradient);
+HWY_EXPORT(log_softmax_gradient);
 
-double sum_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Sum)(row, count); }
+double sum_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPATCH(sum_all)(row, count); }
 void add_rows(const float* rows, std::size_t stride, std::size_t count, std::size_t columns, double* sums) {
-  HWY_DYNAMIC_DISPATCH(AddRows)(rows, stride, count, columns, sums);
+  HWY_DYNAMIC_DISPATCH(add_all)(rows, stride, count, columns, sums);
 }
 void widen_row(DType type, const std::byte* from, std::size_t count, float* out) {
   if (type == DType::float16) {
-    HWY_DYNAMIC_DISPATCH(WidenHalves)(reinterpret_cast<const Half*>(from), count, out);
+    HWY_DYNAMIC_DISPATCH(widen_halves)(reinterpret_cast<const Half*>(from), count, out);
   } else {
-    HWY_DYNAMIC_DISPATCH(WidenBfloats)(reinterpret_cast<const Bfloat16*>(from), count, out);
+    HWY_DYNAMIC_DISPATCH(widen_bfloats)(reinterpret_cast<const Bfloat16*>(from), count, out);
   }
 }
-float max_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Max)(row, count); }
-float min_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Min)(row, count); }
-void softmax_of_row(const float* row, std::size_t count, float* out) { HWY_DYNAMIC_DISPATCH(Softmax)(row, count, out); }
+float max_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPATCH(largest_of)(row, count); }
+float min_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPATCH(smallest_of)(row, count); }
+void softmax_of_row(const float* row, std::size_t count, float* out) { HWY_DYNAMIC_DISPATCH(softmax)(row, count, out); }
 void log_softmax_of_row(const float* row, std::size_t count, float* out) {
-  HWY_DYNAMIC_DISPATCH(LogSoftmax)(row, count, out);
+  HWY_DYNAMIC_DISPATCH(log_softmax)(row, count, out);
 }
 void layer_norm_of_row(const float* row, std::size_t count, double epsilon, float* out) {
-  HWY_DYNAMIC_DISPATCH(LayerNorm)(row, count, epsilon, out);
+  HWY_DYNAMIC_DISPATCH(layer_norm)(row, count, epsilon, out);
 }
 void layer_norm_gradient_of_row(const float* row, const float* adjoint, std::size_t count, double epsilon, float* out) {
-  HWY_DYNAMIC_DISPATCH(LayerNormGradient)(row, adjoint, count, epsilon, out);
+  HWY_DYNAMIC_DISPATCH(layer_norm_gradient)(row, adjoint, count, epsilon, out);
 }
 void softmax_gradient_of_row(const float* value, const float* adjoint, std::size_t count, float* out) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxGradient)(value, adjoint, count, out);
+  HWY_DYNAMIC_DISPATCH(softmax_gradient)(value, adjoint, count, out);
 }
 void log_softmax_gradient_of_row(const float* value, const float* adjoint, std::size_t count, float* out) {
-  HWY_DYNAMIC_DISPATCH(LogSoftmaxGradient)(value, adjoint, count, out);
+  HWY_DYNAMIC_DISPATCH(log_softmax_gradient)(value, adjoint, count, out);
 }
 
 }  // namespace vectis::inline v0_1::array
