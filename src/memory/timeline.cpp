@@ -37,9 +37,12 @@ void Timeline::note_locked(TimePoint now, std::uint64_t in_use, std::uint64_t in
     if (now < open_.time + resolution_) {
       raise_to(open_, reserved_, in_use);
     } else {
+      const TimePoint window_end = open_.time + resolution_;
+      const bool idle = now - last_ > resolution_;
       push(open_);
-      // The idle time after the window shows the bytes left in use, not the window's peak.
-      if (now - last_ > resolution_) push({last_, reserved_, in_use_before});
+      // The idle time after the window shows the bytes left in use, not the window's peak. It starts with the window's
+      // end: from last_ on, a window whose only record is a peak would have no width.
+      if (idle) push({window_end, reserved_, in_use_before});
       open_ = {now, reserved_, in_use};
     }
   }
@@ -70,7 +73,7 @@ std::vector<TimelinePoint> Timeline::points(TimePoint now, std::uint64_t in_use)
   result.push_back(open_);
   now = std::max(now, last_);
   // As in note_locked: the idle time until now shows the bytes left in use, not the peak of the last window.
-  if (now - last_ > resolution_) result.push_back({last_, reserved_, in_use});
+  if (now - last_ > resolution_) result.push_back({open_.time + resolution_, reserved_, in_use});
   result.push_back({now, reserved_, in_use});
   if (result.size() > points_max + 2) {  // keep the bound: merge the two oldest points
     raise_to(result[0], result[1].reserved_bytes, result[1].in_use_bytes);

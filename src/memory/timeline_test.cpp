@@ -76,6 +76,16 @@ TEST(Timeline, TheIdleTimeUntilNowShowsTheBytesInUseNow) {
   EXPECT_EQ(in_use_at(points, at(9s)), 0U);
 }
 
+TEST(Timeline, AWindowOfOneRecordShowsItsPeakForItsWidth) {
+  Timeline timeline;
+  timeline.record_rise(at(0s), 1000, 1000);
+  timeline.record_rise(at(9s), 10, 0);
+  const auto points = timeline.points(at(18s), 10);
+  EXPECT_EQ(in_use_at(points, at(0s)), 1000U);
+  EXPECT_EQ(in_use_at(points, at(1s)), 10U);
+  EXPECT_EQ(in_use_at(points, at(9s)), 10U);
+}
+
 TEST(Timeline, SmallDropsAreNotRecorded) {
   Timeline timeline;
   timeline.record_reserved(at(0s), 32'000, 0);
