@@ -19,7 +19,7 @@ single queries and in batches of 1,000, medians of interleaved rounds. "Slowest 
 any recall, relative to our own exact index; the build is relative to hnswlib's CPU time, bytes per vector likewise.
 "Scanned" counts the recalls, of seven, that a batch answers by an exact scan.
 
-The queries of `other-queries` have another distribution than its vectors, which the promised recall does not cover.
+The queries of `other-queries` have another distribution than its vectors: checks of queries by scans find that out.
 
 `./dev soak any-data` measures every figure, in cells of at most 30 minutes with one core; `--only CELL` measures one cell.
 A stopped soak continues with the next cell. The cells run these tables of the bench:

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "search/graph/measure_recall.hpp"
+#include "search/graph/query_check.hpp"
 #include "search/graph/search_costs.hpp"
 
 namespace vectis::inline v0_1::graph {
@@ -41,13 +43,15 @@ struct SearchSetting {
   bool operator==(const SearchSetting&) const = default;
 };
 
-// The measured recall and cost of a graph's searches; empty when never measured. Immutable once made.
+// The measured recall and cost of a graph's searches; empty when never measured. Immutable once made, apart from what
+// the checks learn.
 struct Calibration {
   std::vector<CalibrationCurve> curves;
   std::uint64_t vectors = 0;  // rows in the graph when it was measured
   std::uint64_t queries = 0;  // that it was measured with
   // Rows scored at which a search gives up and all rows are scanned, as in the searches that were measured.
   std::uint64_t scores_max = 0;
+  std::shared_ptr<QueryChecks> checks = std::make_shared<QueryChecks>();  // of the queries that are asked
 
   // Returns the setting with which `queries` searches are cheapest and reach a recall, interpolated linearly between
   // near points; nullopt when none reaches it. Precondition: 0 < recall <= 1. Does not throw.

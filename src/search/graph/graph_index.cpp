@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "search/common/checks.hpp"
@@ -11,8 +10,8 @@
 #include "search/graph/encoded_scan.hpp"
 #include "search/graph/exact_scan.hpp"
 #include "search/graph/format.hpp"
+#include "search/graph/search_plan.hpp"
 #include "vectis/base/error.hpp"
-#include "vectis/base/random.hpp"
 #include "vectis/base/time.hpp"
 
 namespace vectis::inline v0_1::graph {
@@ -24,12 +23,7 @@ constexpr double scan_selectivity_min = 0.25;
 // Queries are projected in batches of 8, so that the PCA basis is read once per batch.
 constexpr std::size_t projected_batch = 8;
 
-// On a device the result list also holds the rows that may still be expanded: one for about 6 scored rows.
-constexpr std::size_t scored_per_list_row = 6;
-constexpr std::size_t device_queries_max = 8192;  // per launch
-
-// From this many expected scores on, a search remembers every visited row.
-constexpr double exact_visited_min = 2000;
+constexpr std::size_t device_queries_max = 8192;  // per launch of a device
 
 // Queries that one thread scans for together, although others may be idle.
 constexpr std::size_t scanned_together_min = 16;
@@ -37,38 +31,17 @@ constexpr std::size_t scanned_together_min = 16;
 // Calls that insert at least this many rows are logged.
 constexpr std::size_t logged_rows_min = 10'000;
 
-// Rows whose ids are tested to estimate the selectivity of a filter.
-constexpr std::size_t sampled_ids = 1000;
-
-// How many of the live rows a filter allows: by random rows, and by what the filter itself knows.
-std::size_t estimate_allowed(const IdFilter& filter, const Epoch& epoch) {
-  std::size_t visible = 0;
-  std::size_t allowed = 0;
-  Random random(epoch.number);
-  for (std::size_t i = 0; i < std::min(sampled_ids, epoch.rows); ++i) {
-    const auto slot = static_cast<Slot>(epoch.rows <= sampled_ids ? i : random.below(epoch.rows));
-    if (!epoch.storage->versions.visible(slot, epoch.number)) continue;
-    ++visible;
-    allowed += static_cast<std::size_t>(filter.allows(epoch.storage->versions.id(slot)));
-  }
-  const double selectivity = visible == 0 ? 1 : static_cast<double>(allowed) / static_cast<double>(visible);
-  const auto estimate = static_cast<std::uint64_t>(std::ceil(selectivity * static_cast<double>(epoch.live)));
-  return static_cast<std::size_t>(std::min(filter.count_max().value_or(epoch.live), estimate));
-}
-
-// What an exact scan without a filter reads.
-std::string scanned_text(const SearchParams& params, std::size_t live) {
-  return params.norm_order == nullptr ? fmt::format("all {} vectors", live)
-                                      : fmt::format("the longest of {} vectors", live);
-}
-
-// Rows that a search scores for each row of a beam whose width the caller chose: about half of the links lead to rows
-// that were not visited.
-constexpr double scored_per_ef = 15;
-
 void validate_range(std::string_view op, std::string_view name, double value, double min, double max) {
   if (value >= min && value <= max) return;
   throw Error(ErrorCode::invalid_input, op, fmt::format("{} of {}, it must be from {} to {}", name, value, min, max));
+}
+
+// The share of the nearest rows that a search found, whichever of equally near rows they are.
+double share_found(std::span<const Hit> found, std::span<const Hit> nearest) {
+  if (nearest.empty()) return 1;
+  const double limit = nearest.back().distance;
+  const auto hits = std::ranges::count_if(found, [&](const Hit& hit) { return hit.distance <= limit; });
+  return std::min(1.0, static_cast<double>(hits) / static_cast<double>(nearest.size()));
 }
 
 // Logs start and end of a call that inserts many rows.
@@ -112,30 +85,11 @@ void validate_graph(std::string_view op, Metric metric, const GraphParams& param
   validate_range(op, "a construction epsilon", params.construction_epsilon, 1, 4);
 }
 
-// How the queries of one search are answered.
-struct GraphIndex::SearchPlan {
-  std::shared_ptr<const Epoch> epoch;
-  SearchParams params;
-  std::string kernel;
-  std::string reason;
-  bool exact = false;       // scan all rows that may be found
-  double beam_seconds = 0;  // predicted for a query
-  SearchCosts costs;
-  const IdFilter* filter = nullptr;
-  FilterBudget budget;           // of a filtered search
-  std::size_t device_width = 0;  // list length on a device; 0: the host searches
-  // The rows that may be found, collected by the first query that needs them.
-  mutable std::once_flag rows_collected;
-  mutable std::vector<Slot> rows;
-  // What the search did so far; its threads add to them.
-  mutable std::atomic<std::uint64_t> scored = 0;
-  mutable std::atomic<std::uint64_t> reranked = 0;
-  mutable std::size_t host_queries = 0;  // that the host answered although a device was chosen
-
-  void count(const ExactScanCounts& counts) const noexcept {
-    scored.fetch_add(counts.scored, std::memory_order_relaxed);
-    reranked.fetch_add(counts.reranked, std::memory_order_relaxed);
-  }
+// Some of the queries of a search, and what scans found for them.
+struct GraphIndex::CheckedQueries {
+  std::vector<std::size_t> places;  // among the queries
+  std::vector<float> vectors;
+  std::vector<std::vector<Hit>> nearest;
 };
 
 // Borrows a SearchScratch from the index, and adds its counters to those of the plan when it ends.
@@ -231,28 +185,6 @@ std::vector<std::uint64_t> GraphIndex::ids() const {
   return ids;
 }
 
-void GraphIndex::make_plan(std::size_t queries, std::size_t k, const SearchOptions& options, SearchPlan& plan) const {
-  plan.epoch = store_->now();
-  plan.params = {.storage = plan.epoch->storage.get(),
-                 .entry_points = plan.epoch->entry_points,
-                 .epoch = plan.epoch->number,
-                 .rows = plan.epoch->rows,
-                 .no_tombstones = plan.epoch->removed == 0,
-                 .k = std::min(k, plan.epoch->live),
-                 .radius = options.radius,
-                 .norm_order = plan.epoch->norm_order.get()};
-  if (plan.params.k == 0) return;
-  const bool by_norm = plan.params.norm_order != nullptr && !options.filter;
-  plan.costs = by_norm ? plan.epoch->costs.by_norm() : plan.epoch->costs;
-  if (options.filter || !can_encode(*plan.params.storage)) plan.costs = plan.costs.without_encoding();
-  plan.kernel = "graph";
-  plan_search(queries, options, plan);
-  if (plan.exact) plan.kernel = "exact scan";
-  if (device_ && plan.device_width == 0) {
-    plan.reason += fmt::format("; on the host, since {} runs only unfiltered beam searches", device_->device().label());
-  }
-}
-
 std::optional<double> GraphIndex::query_seconds(std::size_t queries, std::size_t k,
                                                 const SearchOptions& options) const {
   SearchPlan plan;
@@ -261,89 +193,6 @@ std::optional<double> GraphIndex::query_seconds(std::size_t queries, std::size_t
   if (!plan.exact) return plan.beam_seconds;
   if (plan.filter != nullptr || plan.params.norm_order == nullptr) return std::nullopt;
   return plan.costs.scan_seconds(plan.epoch->live, queries);
-}
-
-std::optional<SearchSetting> GraphIndex::choose_beam(std::size_t queries, const SearchOptions& options,
-                                                     SearchPlan& plan) const {
-  SearchParams& params = plan.params;
-  const std::size_t live = plan.epoch->live;
-  if (options.ef) {
-    if (*options.ef >= live) {
-      plan.reason = fmt::format("ef {} is as wide as all {} vectors, which are scanned", *options.ef, live);
-      return std::nullopt;
-    }
-    params.beam = beam_for_ef(params.k, *options.ef);
-    params.beam.scores_max = live;
-    params.reranked = reranked_for_ef(params.k, *options.ef);
-    plan.reason = fmt::format("a beam search with ef {}", *options.ef);
-    const double scored = scored_per_ef * static_cast<double>(std::max(params.k, *options.ef));
-    return SearchSetting{.epsilon = 1, .reranked = params.reranked, .scored = scored};
-  }
-  const double recall = options.recall.value_or(default_search_recall());
-  const Calibration* const calibration = live < calibrated_rows_min ? nullptr : plan.epoch->calibration.get();
-  if (calibration == nullptr) {
-    plan.reason = fmt::format("{} are scanned", scanned_text(plan.params, live));
-    return std::nullopt;
-  }
-  std::optional<SearchSetting> setting = calibration->setting_for(recall, plan.costs, queries);
-  if (!setting) {
-    plan.reason =
-        fmt::format("no beam search reaches a recall of {}: {} are scanned", recall, scanned_text(plan.params, live));
-    return std::nullopt;
-  }
-  params.beam = beam_for({.epsilon = setting->epsilon, .reranked = setting->reranked}, params.k);
-  params.beam.scores_max = std::min<std::uint64_t>(calibration->scores_max, live) * params.beam.k / calibrated_k;
-  params.reranked = params.beam.k * setting->reranked / calibrated_k;
-  setting->scored *= static_cast<double>(params.beam.k) / static_cast<double>(calibrated_k);
-  setting->reranked = params.reranked;
-  plan.reason = fmt::format(
-      "a beam search with epsilon {:.3f} and {} reranked vectors for a recall of {}, calibrated with {} of {} vectors",
-      setting->epsilon, setting->reranked, recall, calibration->queries, calibration->vectors);
-  return setting;
-}
-
-void GraphIndex::plan_search(std::size_t queries, const SearchOptions& options, SearchPlan& plan) const {
-  const std::optional<SearchSetting> setting = choose_beam(queries, options, plan);
-  const std::size_t live = plan.epoch->live;
-  const SearchCosts& costs = plan.costs;
-  std::size_t allowed = live;
-  if (options.filter) {
-    plan.filter = &*options.filter;
-    allowed = std::min(allowed, estimate_allowed(*options.filter, *plan.epoch));
-  }
-  plan.budget.selectivity = static_cast<double>(allowed) / static_cast<double>(live);
-  plan.exact = !setting;
-  if (plan.exact) return;
-  // A filtered search scores more rows, in inverse proportion to the selectivity.
-  const double expected_scores =
-      setting->scored * static_cast<double>(live) / static_cast<double>(std::max<std::size_t>(1, allowed));
-  plan.params.beam.exact_visited = expected_scores > exact_visited_min;
-  plan.budget.expected_scores = expected_scores;
-  plan.budget.scores_max = static_cast<double>(allowed) * costs.scanned / costs.visited;
-  SearchSetting expected = *setting;
-  expected.scored = expected_scores;
-  plan.beam_seconds = expected.seconds(costs, allowed, queries);
-  const double scan_seconds = costs.scan_seconds(allowed, queries);
-  const std::size_t width = plan.params.beam.width;
-  // The costs are those of the host; a device that was chosen runs the searches that it can.
-  const bool on_device =
-      device_ && plan.filter == nullptr && width <= device_list_max && expected_scores < static_cast<double>(live);
-  const bool beam_requested = options.ef.has_value() && plan.filter == nullptr;
-  if (scan_seconds <= plan.beam_seconds && !beam_requested && !on_device) {
-    plan.exact = true;
-    plan.reason =
-        plan.filter == nullptr
-            ? fmt::format("a scan of {} is predicted to take {:.3g} ms per query, {} {:.3g} ms",
-                          scanned_text(plan.params, live), scan_seconds * 1e3, plan.reason, plan.beam_seconds * 1e3)
-            : fmt::format("an estimated {} of {} vectors pass the filter: those that pass are scanned", allowed, live);
-    return;
-  }
-  if (on_device) {
-    plan.device_width = std::clamp(static_cast<std::size_t>(expected_scores) / scored_per_list_row,
-                                   std::min(2 * width, device_list_max), device_list_max);
-    plan.kernel = "graph_search";
-    plan.reason += "; " + device_reason_;
-  }
 }
 
 ScannedSlots GraphIndex::allowed_rows(const SearchPlan& plan) const {
@@ -476,17 +325,51 @@ void GraphIndex::search_on_device(const SearchPlan& plan, std::span<const float>
   }
 }
 
+void GraphIndex::answer(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
+                        std::span<std::vector<Hit>> found) const {
+  if (plan.device_width > 0) return search_on_device(plan, queries, options, found);
+  search_on_host(plan, queries, options, found);
+}
+
+bool GraphIndex::check_queries(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
+                               CheckedQueries& checked) const {
+  if (plan.check == nullptr) return false;
+  const std::size_t count = queries.size() / dim();
+  const std::size_t due = plan.check->count_due(count, plan.check_every);
+  if (due == 0) return false;
+  for (std::size_t i = 0; i < due; ++i) {
+    checked.places.push_back(i * count / due);
+    const std::span<const float> query = queries.subspan(checked.places.back() * dim(), dim());
+    checked.vectors.insert(checked.vectors.end(), query.begin(), query.end());
+  }
+  std::vector<std::vector<Hit>> found(due);
+  answer(plan, checked.vectors, options, found);
+  checked.nearest.resize(due);
+  scan_exactly(plan, checked.vectors, options, checked.nearest);
+  std::vector<double> shares;
+  shares.reserve(due);
+  for (std::size_t i = 0; i < due; ++i) shares.push_back(share_found(found[i], checked.nearest[i]));
+  return plan.check->record(plan.recall, shares);
+}
+
 SearchResult GraphIndex::do_search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
   const std::uint64_t begin = monotonic_nanoseconds();
   const std::size_t count = queries.size() / dim();
-  SearchPlan plan;
-  make_plan(count, k, options, plan);
+  CheckedQueries checked;
+  std::optional<SearchPlan> planned;
+  do {
+    checked = {};
+    planned.emplace();
+    make_plan(count, k, options, *planned);
+  } while (check_queries(*planned, queries, options, checked));
+  SearchPlan& plan = *planned;
   std::vector<std::vector<Hit>> found(count);
-  if (plan.params.k > 0 && plan.device_width > 0) {
-    search_on_device(plan, queries, options, found);
-  } else if (plan.params.k > 0) {
-    search_on_host(plan, queries, options, found);
+  if (plan.params.k > 0 && checked.places.size() < count) {
+    plan.forget_counts();  // of the check
+    answer(plan, queries, options, found);
   }
+  for (std::size_t i = 0; i < checked.places.size(); ++i) found[checked.places[i]] = std::move(checked.nearest[i]);
+  if (!checked.places.empty()) plan.reason += fmt::format("; {} checked by a scan", checked.places.size());
   searches_.fetch_add(1, std::memory_order_relaxed);
   queries_.fetch_add(count, std::memory_order_relaxed);
   reranked_.fetch_add(plan.reranked, std::memory_order_relaxed);

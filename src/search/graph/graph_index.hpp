@@ -74,11 +74,14 @@ class GraphIndex final : public Index {
 
   class ScratchLease;
   struct SearchPlan;
+  struct CheckedQueries;
   // Decides how `queries` queries for the `k` nearest are answered.
   void make_plan(std::size_t queries, std::size_t k, const SearchOptions& options, SearchPlan& plan) const;
   void plan_search(std::size_t queries, const SearchOptions& options, SearchPlan& plan) const;
   // Sets the beam of the plan and its reason, and returns the expected cost; nullopt when no beam is known to suffice.
   std::optional<SearchSetting> choose_beam(std::size_t queries, const SearchOptions& options, SearchPlan& plan) const;
+  // Decides which answers of beam searches are checked.
+  void plan_check(const SearchOptions& options, SearchPlan& plan) const;
   [[nodiscard]] ScannedSlots allowed_rows(const SearchPlan& plan) const;
   // Answers the queries, at most exact_scan_queries, by an exact scan of all rows that may be found, on this thread.
   void scan_block(const SearchPlan& plan, std::span<const float> queries, std::span<std::vector<Hit>> found) const;
@@ -88,10 +91,18 @@ class GraphIndex final : public Index {
   // Answers the queries that beam searches left unanswered (0) by an exact scan.
   void scan_unanswered(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
                        std::span<const std::uint8_t> answered, std::span<std::vector<Hit>> found) const;
+  // Answers the queries as the plan says.
+  void answer(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
+              std::span<std::vector<Hit>> found) const;
   void search_on_host(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
                       std::span<std::vector<Hit>> found) const;
   void search_on_device(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
                         std::span<std::vector<Hit>> found) const;
+
+  // Answers some of the queries by beam searches and by scans, if that is due, and leaves what the scans found in
+  // `checked`. Returns whether searches go further from now on than planned.
+  bool check_queries(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
+                     CheckedQueries& checked) const;
 
   std::unique_ptr<GraphStore> store_;
   std::unique_ptr<DeviceGraphSearcher> device_;  // null: the host searches

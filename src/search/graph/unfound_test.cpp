@@ -15,15 +15,15 @@
 namespace vectis::graph {
 namespace {
 
-constexpr std::size_t dim = 24;
-constexpr BeamParams beam{.k = 10, .epsilon = 0.5F, .width = 10};
+constexpr std::size_t unfound_dim = 24;
+constexpr BeamParams unfound_beam{.k = 10, .epsilon = 0.5F, .width = 10};
 
 class UnfoundTest : public testing::Test {
  protected:
   // Builds a graph of clustered rows, and removes all links to each tenth of them.
   void build(std::size_t rows, const GraphParams& params) {
-    store = std::make_unique<GraphStore>(*executor, Metric::l2, dim, params);
-    store->add(test::clustered_rows(random, rows, dim), {});
+    store = std::make_unique<GraphStore>(*executor, Metric::l2, unfound_dim, params);
+    store->add(test::clustered_rows(random, rows, unfound_dim), {});
     const auto is_lost = [](Slot slot) { return slot % 10 == 3; };
     std::vector<Slot> list(params.degree);
     for (Slot row = 0; row < rows; ++row) {
@@ -43,7 +43,7 @@ class UnfoundTest : public testing::Test {
   [[nodiscard]] bool finds(Slot row) const {
     SearchScratch scratch(graph());
     scratch.query.set_row(graph().encoding.quantizer, graph().codes[row]);
-    beam_search(graph(), entry_points(), beam, scratch);
+    beam_search(graph(), entry_points(), unfound_beam, scratch);
     return std::ranges::any_of(scratch.best.sorted(), [&](const Neighbor& one) { return one.slot() == row; });
   }
   [[nodiscard]] std::vector<std::vector<Slot>> lists() const {
@@ -64,7 +64,8 @@ class UnfoundTest : public testing::Test {
 TEST_F(UnfoundTest, LinksRowsThatLostAllLinks) {
   build(5000, {});
   ASSERT_EQ(std::ranges::count_if(lost, [&](Slot row) { return finds(row); }), 0);
-  EXPECT_EQ(link_unfound(*executor, graph(), entry_points(), lost, {}), lost.size());
+  // A row whose code is as near as those of ten others counts as found.
+  EXPECT_GE(link_unfound(*executor, graph(), entry_points(), lost, {}), lost.size() - 5);
   // A link that is added may lead the search for another row astray.
   const auto found = std::ranges::count_if(lost, [&](Slot row) { return finds(row); });
   EXPECT_GE(static_cast<double>(found), 0.97 * static_cast<double>(lost.size()));
@@ -82,9 +83,9 @@ TEST_F(UnfoundTest, KeepsListsWithinTheDegreeAndWithoutRepeats) {
 // Of many equal rows a search expands only some, so that it may miss the links of those that it finds.
 TEST_F(UnfoundTest, DoesNotRepeatLinksOfEqualRows) {
   constexpr std::size_t copies = 80;
-  test::Floats rows(copies * dim);
-  rows.resize((copies + 1) * dim, 0.1F);  // the last row is near them
-  store = std::make_unique<GraphStore>(*executor, Metric::l2, dim, GraphParams{});
+  test::Floats rows(copies * unfound_dim);
+  rows.resize((copies + 1) * unfound_dim, 0.1F);  // the last row is near them
+  store = std::make_unique<GraphStore>(*executor, Metric::l2, unfound_dim, GraphParams{});
   store->add(rows, {});
   const auto link = [&](Slot from, Slot first, Slot last) {
     std::vector<Slot> list(last - first + 1);
