@@ -335,7 +335,8 @@ bool GraphIndex::check_queries(const SearchPlan& plan, std::span<const float> qu
                                CheckedQueries& checked) const {
   if (plan.check == nullptr) return false;
   const std::size_t count = queries.size() / dim();
-  const std::size_t due = plan.check->count_due(count, plan.check_every);
+  QueryCheck::Due checks = plan.check->count_due(count, plan.check_every);
+  const std::size_t due = checks.size();
   if (due == 0) return false;
   for (std::size_t i = 0; i < due; ++i) {
     checked.places.push_back(i * count / due);
@@ -349,19 +350,23 @@ bool GraphIndex::check_queries(const SearchPlan& plan, std::span<const float> qu
   std::vector<double> shares;
   shares.reserve(due);
   for (std::size_t i = 0; i < due; ++i) shares.push_back(share_found(found[i], checked.nearest[i]));
-  return plan.check->record(plan.recall, shares);
+  return checks.record(plan.recall, plan.missed_factor, shares);
 }
 
 SearchResult GraphIndex::do_search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
   const std::uint64_t begin = monotonic_nanoseconds();
   const std::size_t count = queries.size() / dim();
   CheckedQueries checked;
+  std::size_t checks = 0;
   std::optional<SearchPlan> planned;
+  bool goes_further = false;
   do {
     checked = {};
     planned.emplace();
     make_plan(count, k, options, *planned);
-  } while (check_queries(*planned, queries, options, checked));
+    goes_further = check_queries(*planned, queries, options, checked);
+    checks += checked.places.size();
+  } while (goes_further);
   SearchPlan& plan = *planned;
   std::vector<std::vector<Hit>> found(count);
   if (plan.params.k > 0 && checked.places.size() < count) {
@@ -369,7 +374,7 @@ SearchResult GraphIndex::do_search(std::span<const float> queries, std::size_t k
     answer(plan, queries, options, found);
   }
   for (std::size_t i = 0; i < checked.places.size(); ++i) found[checked.places[i]] = std::move(checked.nearest[i]);
-  if (!checked.places.empty()) plan.reason += fmt::format("; {} checked by a scan", checked.places.size());
+  if (checks > 0) plan.reason += fmt::format("; {} checked by a scan", checks);
   searches_.fetch_add(1, std::memory_order_relaxed);
   queries_.fetch_add(count, std::memory_order_relaxed);
   reranked_.fetch_add(plan.reranked, std::memory_order_relaxed);

@@ -11,13 +11,14 @@ namespace {
 // a test after every query would fail by chance.
 constexpr double errors_max = 2.5;
 constexpr double factor_min = 1.25;    // by which searches go further at least
+constexpr double factor_max = 1000;    // what a calibration says of so few missed neighbors is chance
 constexpr double queries_kept = 2048;  // beyond these, earlier queries count half
 // Some queries that are all alike show too small a variance: that of so many independent neighbors is the least.
 constexpr double neighbors = 10;
 
 }  // namespace
 
-std::size_t QueryCheck::count_due(std::size_t queries, std::uint64_t every) noexcept {
+QueryCheck::Due QueryCheck::count_due(std::size_t queries, std::uint64_t every) noexcept {
   std::uint64_t due = 0;
   if (every > 0) {
     const std::uint64_t before = asked_.fetch_add(queries, std::memory_order_relaxed);
@@ -28,7 +29,26 @@ std::size_t QueryCheck::count_due(std::size_t queries, std::uint64_t every) noex
   do {
     first = std::min(left, queries);
   } while (first > 0 && !first_left_.compare_exchange_weak(left, left - first, std::memory_order_relaxed));
-  return std::min(queries, std::max(first, static_cast<std::size_t>(due)));
+  return {*this, first, std::min(queries, std::max(first, static_cast<std::size_t>(due)))};
+}
+
+void QueryCheck::give_back(std::size_t first) noexcept {
+  std::size_t left = first_left_.load(std::memory_order_relaxed);
+  while (first > 0 &&
+         !first_left_.compare_exchange_weak(left, std::min(first_queries, left + first), std::memory_order_relaxed)) {
+  }
+}
+
+std::optional<double> QueryCheck::recall_for(double recall, double factor) noexcept {
+  if (factor > factor_max) return std::nullopt;
+  return factor > 1 ? 1 - (1 - recall) / factor : recall;
+}
+
+bool QueryCheck::Due::record(double recall, double factor, std::span<const double> found) noexcept {
+  const std::lock_guard lock(check_.mutex_);
+  if (factor != check_.missed_factor()) return true;
+  first_ = 0;
+  return check_.note(recall, found);
 }
 
 bool QueryCheck::too_much_missed(const Sums& sums) noexcept {
@@ -39,8 +59,7 @@ bool QueryCheck::too_much_missed(const Sums& sums) noexcept {
   return beyond > errors_max * std::sqrt(variance / sums.queries);
 }
 
-bool QueryCheck::record(double recall, std::span<const double> found) noexcept {
-  const std::lock_guard lock(mutex_);
+bool QueryCheck::note(double recall, std::span<const double> found) noexcept {
   for (const double share : found) {
     const double beyond = recall - share;
     sums_.missed += 1 - share;

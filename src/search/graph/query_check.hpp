@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 
 namespace vectis::inline v0_1::graph {
@@ -17,17 +18,17 @@ namespace vectis::inline v0_1::graph {
 class QueryCheck {
  public:
   static constexpr std::size_t first_queries = 64;  // that are checked before the promise is trusted
+  class Due;
 
   // Counts `queries` queries, and returns how many of them should be checked: those that are missing of the first ones,
   // and one of `every` (0: no others). Does not throw.
-  [[nodiscard]] std::size_t count_due(std::size_t queries, std::uint64_t every) noexcept;
-  // Notes which shares of their nearest neighbors checked queries found with a promised recall. Returns whether that is
-  // too little: then searches go further from now on, and the next queries are checked again. Does not throw.
-  bool record(double recall, std::span<const double> found) noexcept;
-  // Returns the recall of the calibration that promises `recall` for the queries that are asked. Does not throw.
-  [[nodiscard]] double recall_for(double recall) const noexcept {
-    return 1 - (1 - recall) / missed_factor_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] Due count_due(std::size_t queries, std::uint64_t every) noexcept;
+  // Returns how many times as much as the calibration promises is taken to be missed: 1 until checks show more. Does
+  // not throw.
+  [[nodiscard]] double missed_factor() const noexcept { return missed_factor_.load(std::memory_order_relaxed); }
+  // Returns the recall of the calibration that promises `recall` where `factor` times as much is missed; nullopt where
+  // so much is missed that no calibration can. Does not throw.
+  [[nodiscard]] static std::optional<double> recall_for(double recall, double factor) noexcept;
 
  private:
   // What checked queries missed, and what was promised that they miss.
@@ -38,6 +39,9 @@ class QueryCheck {
     double squares = 0;  // of what each missed beyond what was promised
   };
 
+  // Adds to the sums, and returns whether they show that searches must go further. The caller holds the mutex.
+  bool note(double recall, std::span<const double> found) noexcept;
+  void give_back(std::size_t first) noexcept;
   [[nodiscard]] static bool too_much_missed(const Sums& sums) noexcept;
 
   std::atomic<std::uint64_t> asked_ = 0;
@@ -48,6 +52,27 @@ class QueryCheck {
   double next_test_ = first_queries;  // queries at which the sums are tested again
 };
 
+// The checks that are due of some queries. Unless they are recorded, later queries are checked in their place.
+class QueryCheck::Due {
+ public:
+  Due(QueryCheck& check, std::size_t first, std::size_t size) noexcept : check_(check), first_(first), size_(size) {}
+  Due(const Due&) = delete;
+  Due& operator=(const Due&) = delete;
+  ~Due() { check_.give_back(first_); }
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  // Notes which shares of their nearest neighbors the checked queries found with a promised recall, in searches that
+  // went as far as a missed_factor() asked for. Returns whether searches go further now: because that is too little,
+  // and then the next queries are checked again, or because other threads saw too little; then the shares say nothing
+  // of today's searches and do not count. Does not throw.
+  [[nodiscard]] bool record(double recall, double factor, std::span<const double> found) noexcept;
+
+ private:
+  QueryCheck& check_;
+  std::size_t first_;  // of them are of the first queries
+  std::size_t size_;
+};
+
 // The checks of queries that ask for different recalls: what is missed beyond what is promised differs too.
 class QueryChecks {
  public:
@@ -56,7 +81,7 @@ class QueryChecks {
   }
 
  private:
-  static constexpr std::array limits{0.9, 0.97, 0.993};
+  static constexpr std::array limits{0.9, 0.97, 0.993, 0.9995};
   std::array<QueryCheck, limits.size() + 1> checks_;
 };
 

@@ -25,36 +25,91 @@ double normal(Random& random) {
   return std::sqrt(-2 * std::log(1 - random.unit())) * std::cos(6.283185307179586 * random.unit());
 }
 
+// Checks a query of those that come, and returns whether searches go further now.
+bool record(QueryCheck& check, double promised, double share) {
+  return check.count_due(1, 1).record(promised, check.missed_factor(), std::span(&share, 1));
+}
+
+// Returns the recall as which `recall` is searched for; 0 when rows are scanned.
+double reached(const QueryCheck& check, double recall) {
+  return QueryCheck::recall_for(recall, check.missed_factor()).value_or(0);
+}
+
 // Records rounds of a query each, which finds a neighbor with the given probability.
 std::size_t rounds_until_short(QueryCheck& check, Random& random, double promised, double probability,
                                std::size_t rounds) {
   for (std::size_t round = 0; round < rounds; ++round) {
     double share = 0;
     for (int i = 0; i < 10; ++i) share += random.unit() < probability ? 0.1 : 0;
-    if (check.record(promised, std::span(&share, 1))) return round + 1;
+    if (record(check, promised, share)) return round + 1;
   }
   return rounds;
 }
 
 TEST(QueryCheck, ChecksTheFirstQueriesAndFewLaterOnes) {
   QueryCheck check;
-  EXPECT_EQ(check.count_due(10, 100), 10U);
-  EXPECT_EQ(check.count_due(1000, 100), QueryCheck::first_queries - 10);
-  std::size_t due = 0;
-  for (int i = 0; i < 1000; ++i) due += check.count_due(1, 100);
-  EXPECT_EQ(due, 10U);
-  EXPECT_EQ(check.count_due(5000, 100), 50U);
-  EXPECT_EQ(check.count_due(5000, 0), 0U);
-  EXPECT_EQ(check.count_due(0, 100), 0U);
+  const auto due = [&](std::size_t queries, std::uint64_t every) {
+    QueryCheck::Due checks = check.count_due(queries, every);
+    EXPECT_FALSE(checks.record(0.9, 1, std::vector<double>(checks.size(), 1)));
+    return checks.size();
+  };
+  EXPECT_EQ(due(10, 100), 10U);
+  EXPECT_EQ(due(1000, 100), QueryCheck::first_queries - 10);
+  std::size_t later = 0;
+  for (int i = 0; i < 1000; ++i) later += due(1, 100);
+  EXPECT_EQ(later, 10U);
+  EXPECT_EQ(due(5000, 100), 50U);
+  EXPECT_EQ(due(5000, 0), 0U);
+  EXPECT_EQ(due(0, 100), 0U);
+}
+
+TEST(QueryCheck, ChecksOthersForQueriesThatWereNotRecorded) {
+  QueryCheck check;
+  EXPECT_EQ(check.count_due(1000, 0).size(), QueryCheck::first_queries) << "as when the search is cancelled";
+  {
+    const QueryCheck::Due running = check.count_due(40, 0);
+    EXPECT_EQ(check.count_due(1000, 0).size(), QueryCheck::first_queries - 40);
+  }
+  EXPECT_EQ(check.count_due(1000, 100).size(), QueryCheck::first_queries);
+}
+
+// Batches that were planned together show the same shortfall, which counts once.
+TEST(QueryCheck, IgnoresSearchesThatWereAskedForLess) {
+  QueryCheck check;
+  QueryCheck::Due first = check.count_due(64, 1);
+  QueryCheck::Due second = check.count_due(64, 1);
+  const std::vector<double> shares(64, 0.5);
+  EXPECT_TRUE(first.record(0.9, 1, shares));
+  EXPECT_NEAR(reached(check, 0.9), 0.98, 1e-9);
+  EXPECT_TRUE(second.record(0.9, 1, shares)) << "searches go further now";
+  EXPECT_NEAR(reached(check, 0.9), 0.98, 1e-9);
+  EXPECT_EQ(check.count_due(1000, 0).size(), QueryCheck::first_queries);
+}
+
+// What no calibration can promise ends in scans, whichever recall was asked for.
+TEST(QueryCheck, GivesUpWhereTooMuchIsMissed) {
+  for (const double asked : {0.5, 0.9, 0.99, 0.9999, 1.0}) {
+    QueryCheck check;
+    int raises = 0;
+    for (int query = 0; query < 40 * 64 && reached(check, asked) > 0; ++query) {
+      raises += record(check, asked, 0) ? 1 : 0;
+    }
+    EXPECT_EQ(reached(check, asked), 0) << asked;
+    EXPECT_LE(raises, 32) << asked;
+  }
+}
+
+TEST(QueryCheck, AsksForTheRecallItselfUntilMoreIsMissed) {
+  const QueryCheck check;
+  for (const double asked : {0.1, 0.3, 0.7, 0.95, 1.0}) EXPECT_EQ(reached(check, asked), asked);
 }
 
 TEST(QueryCheck, AsksForMoreWhenLessIsFound) {
   Random random(test::seed());
   QueryCheck check;
   EXPECT_LE(rounds_until_short(check, random, 0.9, 0.5, 1000), QueryCheck::first_queries);
-  EXPECT_NEAR(check.recall_for(0.9), 1 - 0.1 / 5, 0.012);
-  EXPECT_EQ(check.count_due(1000, 0), QueryCheck::first_queries) << "the next queries show whether that is enough";
-  EXPECT_EQ(check.recall_for(1), 1);
+  EXPECT_NEAR(reached(check, 0.9), 1 - 0.1 / 5, 0.012);
+  EXPECT_EQ(check.count_due(1000, 0).size(), QueryCheck::first_queries) << "the next show whether that is enough";
 }
 
 TEST(QueryCheck, SeesSmallShortfallsLater) {
@@ -81,7 +136,7 @@ TEST(QueryCheck, TrustsWhatHoldsWhereFewQueriesFindNothing) {
     QueryCheck check;
     for (int query = 0; query < 4096; ++query) {
       const double share = random.unit() < 0.95 ? 1 : 0;
-      if (!check.record(0.95, std::span(&share, 1))) continue;
+      if (!record(check, 0.95, share)) continue;
       ++wrong;
       break;
     }
@@ -97,10 +152,9 @@ TEST(QueryCheckConcurrent, CountsEveryQueryOnce) {
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&] {
         for (int query = 0; query < 5000; ++query) {
-          const std::size_t count = check.count_due(1, 50);
-          due += count;
-          const std::array found{0.95};
-          for (std::size_t one = 0; one < count; ++one) check.record(0.95, found);
+          QueryCheck::Due checks = check.count_due(1, 50);
+          due += checks.size();
+          EXPECT_FALSE(checks.record(0.95, 1, std::vector<double>(checks.size(), 0.95)));
         }
       });
     }

@@ -48,6 +48,12 @@ std::string scanned_text(const SearchParams& params, std::size_t live) {
                                       : fmt::format("the longest of {} vectors", live);
 }
 
+// The recall that is asked for, and why searches go further than it needs by the calibration.
+std::string recall_text(double recall, double missed_factor) {
+  if (missed_factor == 1) return fmt::format("a recall of {}", recall);
+  return fmt::format("a recall of {} (checked queries missed {:.3g} times as much as promised)", recall, missed_factor);
+}
+
 // Rows that a search scores for each row of a beam whose width the caller chose: about half of the links lead to rows
 // that were not visited.
 constexpr double scored_per_ef = 15;
@@ -99,11 +105,13 @@ std::optional<SearchSetting> GraphIndex::choose_beam(std::size_t queries, const 
     return std::nullopt;
   }
   plan.recall = recall;
-  const double reached = calibration->checks->of(recall).recall_for(recall);
-  std::optional<SearchSetting> setting = calibration->setting_for(reached, plan.costs, queries);
+  plan.missed_factor = calibration->checks->of(recall).missed_factor();
+  const std::optional<double> reached = QueryCheck::recall_for(recall, plan.missed_factor);
+  std::optional<SearchSetting> setting;
+  if (reached) setting = calibration->setting_for(*reached, plan.costs, queries);
+  const std::string wanted = recall_text(recall, plan.missed_factor);
   if (!setting) {
-    plan.reason =
-        fmt::format("no beam search reaches a recall of {}: {} are scanned", recall, scanned_text(plan.params, live));
+    plan.reason = fmt::format("no beam search reaches {}: {} are scanned", wanted, scanned_text(plan.params, live));
     return std::nullopt;
   }
   params.beam = beam_for({.epsilon = setting->epsilon, .reranked = setting->reranked}, params.k);
@@ -111,12 +119,9 @@ std::optional<SearchSetting> GraphIndex::choose_beam(std::size_t queries, const 
   params.reranked = params.beam.k * setting->reranked / calibrated_k;
   setting->scored *= static_cast<double>(params.beam.k) / static_cast<double>(calibrated_k);
   setting->reranked = params.reranked;
-  plan.reason = fmt::format(
-      "a beam search with epsilon {:.3f} and {} reranked vectors for a recall of {}, calibrated with {} of {} vectors",
-      setting->epsilon, setting->reranked, recall, calibration->queries, calibration->vectors);
-  if (reached > recall) {
-    plan.reason += fmt::format("; as for {:.4g}, since queries that were checked by scans found less", reached);
-  }
+  plan.reason =
+      fmt::format("a beam search with epsilon {:.3f} and {} reranked vectors for {}, calibrated with {} of {} vectors",
+                  setting->epsilon, setting->reranked, wanted, calibration->queries, calibration->vectors);
   return setting;
 }
 

@@ -23,6 +23,7 @@ struct GraphIndex::SearchPlan {
   bool exact = false;             // scan all rows that may be found
   double beam_seconds = 0;        // predicted for a query
   double recall = 0;              // that beam searches promise; 0 when the caller chose their width
+  double missed_factor = 1;       // QueryCheck's, as far as which the beam searches go
   QueryCheck* check = nullptr;    // of the answers; null when they are not checked
   std::uint64_t check_every = 0;  // query, after the first ones; 0: no others
   SearchCosts costs;
