@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "nn/text/json_value.hpp"
+
 namespace vectis::inline v0_1::nn {
 
 namespace {
@@ -15,20 +17,6 @@ std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted + '"';
-}
-
-std::string json_string(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += {'\\', c};
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      quoted += fmt::format("\\u{:04x}", static_cast<int>(c));
-    } else {
-      quoted += c;
-    }
-  }
   return quoted + '"';
 }
 
