@@ -233,5 +233,28 @@ TEST(StateDict, ErrorsListAllNames) {
   EXPECT_THROW((void)state.at("none"), Error);
 }
 
+// A vector of sorted positions would move 10,000,000,000 of them.
+TEST(StateDict, AddsManyTensorsInAnyOrderOfTheirNames) {
+  constexpr int count = 150'000;
+  const Tensor value = vector_of({1});
+  const auto name_of = [](int i) { return std::to_string(count - i + 1'000'000); };
+  nn::StateDict state;
+  for (int i = 0; i < count; ++i) state.add(name_of(i), value);
+  EXPECT_EQ(state.begin()->first, name_of(0));
+  for (int i = 0; i < count; ++i) EXPECT_NE(state.find(name_of(i)), nullptr) << i;
+}
+
+TEST(StateDict, CopiesAreIndependent) {
+  nn::StateDict state;
+  state.add("first", vector_of({1}));
+  nn::StateDict copy = state;
+  copy.add("second", vector_of({2}));
+  EXPECT_EQ(state.find("second"), nullptr);
+  const nn::StateDict moved = std::move(copy);
+  state = {};
+  EXPECT_EQ(moved.at("first").to_cpu<float>(), std::vector<float>{1});
+  EXPECT_EQ(moved.at("second").to_cpu<float>(), std::vector<float>{2});
+}
+
 }  // namespace
 }  // namespace vectis

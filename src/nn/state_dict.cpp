@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <set>
 
 #include "nn/check.hpp"
@@ -12,18 +11,15 @@ namespace vectis::inline v0_1::nn {
 
 void StateDict::add(std::string name, Tensor value) {
   if (value.is_empty()) throw_invalid("state_dict", fmt::format("the tensor for {} is empty; give one", name));
-  const auto at = std::ranges::lower_bound(by_name_, name, {}, [&](std::size_t i) { return entries_[i].first; });
-  if (at != by_name_.end() && entries_[*at].first == name) {
+  if (!by_name_.try_emplace(name, entries_.size()).second) {
     throw_invalid("state_dict", fmt::format("{} exists already; give each tensor its own name", name));
   }
-  by_name_.insert(at, entries_.size());
   entries_.emplace_back(std::move(name), std::move(value));
 }
 
 const Tensor* StateDict::find(std::string_view name) const noexcept {
-  const auto name_of = [&](std::size_t i) { return std::string_view(entries_[i].first); };
-  const auto at = std::ranges::lower_bound(by_name_, name, {}, name_of);
-  return at != by_name_.end() && name_of(*at) == name ? &entries_[*at].second : nullptr;
+  const auto at = by_name_.find(name);
+  return at == by_name_.end() ? nullptr : &entries_[at->second].second;
 }
 
 const Tensor& StateDict::at(std::string_view name) const {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +21,7 @@ class VECTIS_API StateDict {
 
   StateDict() = default;
 
-  // Appends a tensor. Throws InvalidInput when the name exists or the tensor is empty.
+  // Appends a tensor, in logarithmic time. Throws InvalidInput when the name exists or the tensor is empty.
   void add(std::string name, Tensor value);
   // Returns the tensor of a name; null when there is none.
   [[nodiscard]] const Tensor* find(std::string_view name) const noexcept;
@@ -32,7 +34,7 @@ class VECTIS_API StateDict {
 
  private:
   std::vector<Entry> entries_;
-  std::vector<std::size_t> by_name_;  // positions in entries_, sorted by their names
+  std::map<std::string, std::size_t, std::less<>> by_name_;  // positions in entries_
 };
 
 // Returns the parameters and buffers of a module. Throws InvalidInput when two have the same path.
