@@ -26,6 +26,7 @@
 #include "vectis/nn/pooling.hpp"
 #include "vectis/nn/readers.hpp"
 #include "vectis/nn/recurrent.hpp"
+#include "vectis/nn/safetensors.hpp"
 #include "vectis/nn/schedule.hpp"
 #include "vectis/nn/state_dict.hpp"
 #include "vectis/nn/training.hpp"
