@@ -26,6 +26,7 @@ READERS = {
     "read_npy": ("src/nn/data/npy.cpp",),
     "read_csv": ("src/nn/data/csv.cpp",),
     "read_pnm": ("src/nn/data/pnm.cpp",),
+    "read_safetensors": ("src/nn/data/safetensors.cpp", "src/nn/text/json_value.cpp"),
     "read_memory_snapshot": ("src/memory/snapshot_read.cpp",),
     "read_allocation_log": ("src/memory/log.cpp",),
     "parse_ir": ("src/kernel/ir/text.cpp", "src/kernel/ir/verify.cpp"),
