@@ -25,7 +25,7 @@ TOOLS = ROOT / "build" / "venv" / "bin"
 TESTS = ROOT / "bindings" / "python" / "tests"
 COMPAT = TESTS / "compat"
 PINS = [word for name in ("requirements", "constraints") for word in ("-c", ROOT / "tools" / f"{name}.txt")]
-TEST_PACKAGES = ("numpy", "pytest", "pyelftools", "pyarrow==26.0.1", "PyYAML==6.0.3")
+TEST_PACKAGES = ("numpy", "pytest", "pyelftools", "pyarrow==26.0.1", "PyYAML==6.0.3", "safetensors==0.8.0")
 REFERENCE = "pdoc==16.0.0"
 MAX_MEGABYTES = 15
 # Libraries that every Linux with Python has: the wheel relies on the system's.

@@ -18,15 +18,6 @@ using namespace nb::literals;
 namespace vectis::python {
 namespace {
 
-// Returns a text as UTF-8. Throws InvalidInput for surrogates, which UTF-8 does not have.
-std::string as_utf8(const std::string& name, nb::handle value) {
-  std::string text;
-  if (nb::try_cast(value, text)) return text;
-  throw_invalid_input("save_checkpoint", fmt::format("the text {} contains surrogates, which UTF-8 does not have; "
-                                                     "remove them",
-                                                     name));
-}
-
 constexpr int depth_max = 100;  // of dictionaries in each other
 
 void add_values(nn::Checkpoint& checkpoint, const std::string& prefix, const nb::dict& values, int depth);
@@ -48,7 +39,7 @@ void add_value(nn::Checkpoint& checkpoint, const std::string& name, nb::handle v
   } else if (PyFloat_Check(value.ptr())) {
     checkpoint.numbers[name] = nb::cast<double>(value);
   } else if (PyUnicode_Check(value.ptr())) {
-    checkpoint.texts[name] = as_utf8(name, value);
+    checkpoint.texts[name] = as_utf8(value, "save_checkpoint", fmt::format("the text {}", name));
   } else {
     throw_invalid_input("save_checkpoint",
                         fmt::format("{} is {}; give arrays, state dictionaries, integers, numbers and "

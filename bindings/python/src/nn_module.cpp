@@ -240,7 +240,7 @@ nn::StateDict as_state_dict(const nb::dict& state, std::string_view op) {
       throw_invalid_input(
           op, fmt::format("a state dictionary has arrays by name, not {} by {}", class_name(value), class_name(name)));
     }
-    all.add(nb::cast<std::string>(name), tensor_of(value));
+    all.add(as_utf8(name, op, fmt::format("the name {}", text_of(name))), tensor_of(value));
   }
   return all;
 }
@@ -406,6 +406,7 @@ void bind_networks(nb::module_& module) {
   bind_nn_data(networks);
   bind_nn_training(networks);
   bind_nn_checkpoints(networks);
+  bind_nn_safetensors(networks);
   nb::module_::import_("sys").attr("modules")["vectis._nn"] = networks;
   module.attr("_nn") = networks;
 }

@@ -30,6 +30,12 @@ std::string dtype_name(nb::handle object) {
   return nb::try_cast(nb::getattr(dtype, "name", nb::none()), name) ? name : std::string();
 }
 
+std::string as_utf8(nb::handle text, std::string_view op, std::string_view what) {
+  std::string bytes;
+  if (nb::try_cast(text, bytes)) return bytes;
+  throw_invalid_input(op, fmt::format("{} contains surrogates, which UTF-8 does not have; remove them", what));
+}
+
 void check_no_nul(std::string_view text, std::string_view op, std::string_view what) {
   const std::size_t at = text.find('\0');
   if (at == std::string_view::npos) return;

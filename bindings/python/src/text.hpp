@@ -30,6 +30,10 @@ std::string class_name(nanobind::handle object);
 // Returns the name of NumPy's type of an array or scalar, such as "float32"; empty for other objects. Needs the GIL.
 std::string dtype_name(nanobind::handle object);
 
+// Returns a str as UTF-8. Throws InvalidInput, naming `op` and `what`, when it contains surrogates, which UTF-8 does
+// not have. Needs the GIL.
+std::string as_utf8(nanobind::handle text, std::string_view op, std::string_view what);
+
 // Throws InvalidInput, naming `op` and `what`, when text contains the character NUL, at which text of C ends.
 void check_no_nul(std::string_view text, std::string_view op, std::string_view what);
 

@@ -106,6 +106,7 @@ from .module import Module, value_and_grad
 from .network import LayerBuilder, Network, NetworkBuilder
 from .optimizers import MixedPrecision
 from .random import seed
+from .safetensors import load_safetensors, read_safetensors, save_safetensors
 from .training import (
     EarlyStopping,
     PlateauOptions,
@@ -215,6 +216,7 @@ __all__ = [
     "leaky_relu",
     "linear",
     "load_checkpoint",
+    "load_safetensors",
     "log_softmax",
     "mae_loss",
     "mse_loss",
@@ -223,10 +225,12 @@ __all__ = [
     "read_csv",
     "read_idx",
     "read_npy",
+    "read_safetensors",
     "recommended_batch_size",
     "regression_loss",
     "relu",
     "save_checkpoint",
+    "save_safetensors",
     "scaled_dot_product_attention",
     "seed",
     "sigmoid",
