@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/checksummed_stream.hpp"
 #include "base/utf8.hpp"
-#include "nn/data/parsed_file.hpp"
 
 namespace vectis::inline v0_1::nn {
 
@@ -52,7 +52,7 @@ class JsonBuilder {
 
   // The exception is not shown: its message has bytes of the document, which may be any and as many as there are.
   bool parse_error(std::size_t position, const std::string& /*token*/, const nlohmann::json::exception& /*error*/) {
-    throw_corrupt_file(op_, fmt::format("the text stops being JSON in UTF-8 at byte {}", position));
+    detail::throw_corrupt(fmt::format("the text stops being JSON in UTF-8 at byte {}", position), op_);
   }
 
   JsonValue take() { return std::move(root_); }
@@ -66,7 +66,8 @@ class JsonBuilder {
 
   bool open() {
     if (open_.size() == limits_.depth) {
-      throw_corrupt_file(op_, fmt::format("the JSON has more than {} objects and arrays in each other", limits_.depth));
+      detail::throw_corrupt(fmt::format("the JSON has more than {} objects and arrays in each other", limits_.depth),
+                            op_);
     }
     open_.emplace_back();
     return true;
@@ -83,7 +84,7 @@ class JsonBuilder {
     }
     auto& [names, values] = open_.back();
     if (names.empty() && values.size() == limits_.elements) {
-      throw_corrupt_file(op_, fmt::format("an array of the JSON has more than {} elements", limits_.elements));
+      detail::throw_corrupt(fmt::format("an array of the JSON has more than {} elements", limits_.elements), op_);
     }
     values.push_back(std::move(value));
     return true;
@@ -93,7 +94,7 @@ class JsonBuilder {
     std::ranges::sort(sorted);
     const auto twice = std::ranges::adjacent_find(sorted);
     if (twice == sorted.end()) return;
-    throw_corrupt_file(op_, fmt::format("an object of the JSON has two members '{}'", detail::cut_utf8(*twice, 64)));
+    detail::throw_corrupt(fmt::format("an object of the JSON has two members '{}'", detail::cut_utf8(*twice, 64)), op_);
   }
 
   std::string_view op_;
@@ -118,7 +119,7 @@ const JsonValue* JsonObject::find(std::string_view name) const noexcept {
 JsonValue JsonValue::parse(std::string_view op, std::string_view text, const JsonLimits& limits) {
   // nlohmann's parser takes a NUL for the end, and does not look at what follows.
   if (const std::size_t at = text.find('\0'); at != std::string_view::npos) {
-    throw_corrupt_file(op, fmt::format("byte {} of the JSON is NUL", at + 1));
+    detail::throw_corrupt(fmt::format("byte {} of the JSON is NUL", at + 1), op);
   }
   JsonBuilder builder(op, limits);
   nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
