@@ -12,6 +12,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "vectis/array/operations.hpp"
 #include "vectis/memory/pool.hpp"
+#include "vectis/nn/checkpoint.hpp"
 #include "vectis/nn/dense.hpp"
 #include "vectis/nn/dropout.hpp"
 #include "vectis/nn/gradients.hpp"
