@@ -26,9 +26,9 @@ class JsonObject {
 
   // Returns the value of a member, in logarithmic time; null when there is none. Valid as long as the object.
   [[nodiscard]] const JsonValue* find(std::string_view name) const noexcept;
-  [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
-  [[nodiscard]] auto begin() const noexcept { return members_.begin(); }
-  [[nodiscard]] auto end() const noexcept { return members_.end(); }
+  [[nodiscard]] std::size_t size() const noexcept { return by_name_.size(); }
+  [[nodiscard]] std::vector<Member>::const_iterator begin() const noexcept { return members_.begin(); }
+  [[nodiscard]] std::vector<Member>::const_iterator end() const noexcept { return members_.end(); }
 
  private:
   std::vector<Member> members_;
