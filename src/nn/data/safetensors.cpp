@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -157,13 +159,14 @@ class EntryReader {
   const JsonValue& value_;
 };
 
-// Returns the tensors in the order of their elements. The names are those in `header`.
+// Returns the tensors in the order of their elements, those without elements by name. The names are those in `header`.
 std::vector<HeaderEntry> entries_of(const JsonObject& header) {
   std::vector<HeaderEntry> entries;
   for (const auto& [name, value] : header) {
     if (name != metadata_name) entries.push_back(EntryReader(name, value).read());
   }
-  std::ranges::stable_sort(entries, {}, [](const HeaderEntry& entry) { return std::pair(entry.begin, entry.end); });
+  std::ranges::sort(entries, {},
+                    [](const HeaderEntry& entry) { return std::tuple(entry.begin, entry.end, entry.name); });
   return entries;
 }
 

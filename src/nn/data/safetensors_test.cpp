@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -129,6 +130,9 @@ TEST(SafeTensorsTest, KeepsMetadata) {
 TEST(SafeTensorsTest, ReadsTensorsInTheOrderOfTheirElements) {
   const SafeTensors content = parse_safetensors(safetensors_file(metadata_and_two, 3));
   EXPECT_THAT(names_in(content.tensors), ElementsAre("a", "b"));
+  const std::string_view without_elements =
+      R"({"y":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"x":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})";
+  EXPECT_THAT(names_in(parse_safetensors(safetensors_file(without_elements)).tensors), ElementsAre("x", "y"));
 }
 
 // Other programs write headers that ours does not.
