@@ -30,7 +30,7 @@ KINDS = {
     "plug-in": r"vectis/_install/lib/vectis/backends/libvectis_backend_(?:cuda|hip|opencl|webgpu)\.so",
     "command": r"vectis/_install/bin/vectis",
     "probe": r"vectis/_install/libexec/vectis/vectis-probe",
-    "bundled": r"vectis\.libs/lib(?:tbb|yaml-cpp|fmt|hwy)-[0-9a-f]+\.so[.\d]*",
+    "bundled": r"vectis\.libs/lib(?:tbb|yaml-cpp|fmt|hwy|utf8proc)-[0-9a-f]+\.so[.\d]*",
     "metadata": r"vectis-[\d.]+\.dist-info/(?:METADATA|WHEEL|RECORD|INSTALLER|REQUESTED|direct_url\.json|entry_points\.txt"
                 r"|sboms/auditwheel\.cdx\.json)",
     "licenses": r"vectis-[\d.]+\.dist-info/licenses/(?:LICENSE|libraries/lib[\w.+-]+\.txt)",
