@@ -1,10 +1,11 @@
-// All of the network layer: modules, layers, losses, the network builder, data sets and training, and the arrays that
-// modules compute with.
+// All of the network layer: modules, layers, losses, the network builder, data sets and training, text encoders, and the
+// arrays that modules compute with.
 #pragma once
 
 #include "vectis/array.hpp"
 #include "vectis/nn/activation.hpp"
 #include "vectis/nn/attention.hpp"
+#include "vectis/nn/bert.hpp"
 #include "vectis/nn/checkpoint.hpp"
 #include "vectis/nn/convolution.hpp"
 #include "vectis/nn/dataset.hpp"
@@ -29,5 +30,7 @@
 #include "vectis/nn/safetensors.hpp"
 #include "vectis/nn/schedule.hpp"
 #include "vectis/nn/state_dict.hpp"
+#include "vectis/nn/text_encoder.hpp"
+#include "vectis/nn/tokenizer.hpp"
 #include "vectis/nn/training.hpp"
 #include "vectis/nn/transformer.hpp"
