@@ -407,6 +407,7 @@ void bind_networks(nb::module_& module) {
   bind_nn_training(networks);
   bind_nn_checkpoints(networks);
   bind_nn_safetensors(networks);
+  bind_nn_text(networks);
   nb::module_::import_("sys").attr("modules")["vectis._nn"] = networks;
   module.attr("_nn") = networks;
 }

@@ -168,5 +168,6 @@ void bind_nn_data(nanobind::module_& module);
 void bind_nn_training(nanobind::module_& module);
 void bind_nn_checkpoints(nanobind::module_& module);
 void bind_nn_safetensors(nanobind::module_& module);
+void bind_nn_text(nanobind::module_& module);
 
 }  // namespace vectis::python

@@ -26,6 +26,8 @@ from .._nn import (
     PlateauSchedule,
     RMSprop,
     Schedule,
+    TextEncoder,
+    WordPieceTokenizer,
     accuracy,
     activate,
     binary_cross_entropy,
@@ -58,6 +60,7 @@ from .attention import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from .bert import Bert
 from .checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from .data import DataLoader, Dataset, DatasetRange, TensorDataset
 from .history import Chart, History
@@ -129,6 +132,7 @@ __all__ = [
     "AveragePool",
     "BatchNorm",
     "BatchProgress",
+    "Bert",
     "Chart",
     "Checkpoint",
     "Conv1d",
@@ -189,12 +193,14 @@ __all__ = [
     "Softsign",
     "Tanh",
     "TensorDataset",
+    "TextEncoder",
     "TrainingConfig",
     "TrainingObserver",
     "TransformerDecoder",
     "TransformerDecoderLayer",
     "TransformerEncoder",
     "TransformerEncoderLayer",
+    "WordPieceTokenizer",
     "accuracy",
     "activate",
     "binary_cross_entropy",
