@@ -182,9 +182,7 @@ CsvTable parse_csv(std::string_view text, const CsvOptions& options) {
 }
 
 CsvTable read_csv(const std::string& path, const CsvOptions& options) {
-  return parse_file(csv_op, path, [&](std::span<const std::byte> bytes) {
-    return parse_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, options);
-  });
+  return parse_text_file(csv_op, path, [&](std::string_view text) { return parse_csv(text, options); });
 }
 
 std::int64_t CsvTable::column(std::string_view name) const {

@@ -35,6 +35,14 @@ auto parse_file(std::string_view op, const std::string& path, Parse parse) {
   }
 }
 
+// The same for a function of text.
+template <class Parse>
+auto parse_text_file(std::string_view op, const std::string& path, Parse parse) {
+  return parse_file(op, path, [&](std::span<const std::byte> bytes) {
+    return parse(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  });
+}
+
 // Returns the bytes of an array of `shape` with elements of `element_bytes`. Throws CorruptData when an extent is
 // negative, or the extents that are not 0 make more bytes than an array can have.
 inline std::uint64_t checked_bytes(std::string_view op, const Shape& shape, std::size_t element_bytes) {

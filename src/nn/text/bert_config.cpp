@@ -78,9 +78,7 @@ BertOptions parse_bert_config(std::string_view text) {
 }
 
 BertOptions read_bert_config(const std::string& path) {
-  return parse_file(bert_config_op, path, [](std::span<const std::byte> bytes) {
-    return parse_bert_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  });
+  return parse_text_file(bert_config_op, path, parse_bert_config);
 }
 
 }  // namespace vectis::inline v0_1::nn

@@ -17,13 +17,11 @@ namespace {
 
 constexpr std::int64_t configured_length_max = std::int64_t{1} << 40;  // files write "no limit" as a huge number
 
-// Returns read(document) for the JSON document at `path`; nothing when there is no such file.
+// Calls `read` with the JSON document at `path`; returns false when there is no such file.
 template <class Read>
 bool read_if_present(const std::string& path, const Read& read) {
   if (real_os().access(path) == FileAccess::absent) return false;
-  parse_file(text_encoder_op, path, [&](std::span<const std::byte> bytes) {
-    read(JsonValue::parse(text_encoder_op, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
-  });
+  parse_text_file(text_encoder_op, path, [&](std::string_view text) { read(JsonValue::parse(text_encoder_op, text)); });
   return true;
 }
 

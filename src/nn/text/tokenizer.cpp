@@ -15,10 +15,6 @@ namespace vectis::inline v0_1::nn {
 
 namespace {
 
-std::string_view text_of(std::span<const std::byte> bytes) noexcept {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 bool exists(const std::string& path) { return real_os().access(path) != FileAccess::absent; }
 
 void append_text(const TokenizerParts& parts, std::u32string_view text, std::vector<std::int32_t>& ids) {
@@ -41,21 +37,15 @@ WordPieceTokenizer WordPieceTokenizer::load(const std::string& folder) {
   const std::string json = folder + "/tokenizer.json";
   const std::string vocabulary = folder + "/vocab.txt";
   const std::string config = folder + "/tokenizer_config.json";
-  if (exists(json)) {
-    return parse_file(tokenizer_op, json, [](std::span<const std::byte> bytes) { return from_json(text_of(bytes)); });
-  }
+  if (exists(json)) return parse_text_file(tokenizer_op, json, from_json);
   if (!exists(vocabulary)) {
     throw Error(ErrorCode::io, tokenizer_op,
                 fmt::format("{} has neither tokenizer.json nor vocab.txt; give the folder of a model", folder));
   }
   VocabularyOptions options;
-  if (exists(config)) {
-    options = parse_file(tokenizer_op, config,
-                         [](std::span<const std::byte> bytes) { return parse_tokenizer_config(text_of(bytes)); });
-  }
-  return parse_file(tokenizer_op, vocabulary, [&](std::span<const std::byte> bytes) {
-    return from_vocabulary(parse_vocabulary(text_of(bytes)), options);
-  });
+  if (exists(config)) options = parse_text_file(tokenizer_op, config, parse_tokenizer_config);
+  return parse_text_file(tokenizer_op, vocabulary,
+                         [&](std::string_view text) { return from_vocabulary(parse_vocabulary(text), options); });
 }
 
 WordPieceTokenizer WordPieceTokenizer::from_json(std::string_view text) {

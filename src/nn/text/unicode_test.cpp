@@ -44,7 +44,7 @@ TEST(UnicodeTest, ClassifiesByUnicode8) {
 
 TEST(UnicodeTest, WhiteSpaceIsThatOfUnicode) {
   std::size_t count = 0;
-  for (char32_t c = 0; c < 0x110000; ++c) count += is_white_space(c) ? 1 : 0;
+  for (char32_t c = 0; c < 0x110000; ++c) count += is_white_space(c) ? 1U : 0U;
   EXPECT_EQ(count, 25U);
   EXPECT_TRUE(is_white_space(0x85) && is_white_space(0x3000) && is_white_space(0x0B));
   EXPECT_FALSE(is_white_space(0x200B) || is_white_space(0x1C));
