@@ -1,5 +1,5 @@
-// All of the network layer: modules, layers, losses, the network builder, data sets and training, text encoders, and the
-// arrays that modules compute with.
+// All of the network layer: modules, layers, losses, the network builder, data sets and training, text encoders, and
+// the arrays that modules compute with.
 #pragma once
 
 #include "vectis/array.hpp"

@@ -44,7 +44,7 @@ struct TextEncoderParts;
 // Computes vectors of texts. Immutable and thread-safe; copies share the model. Must not outlive its Runtime.
 class VECTIS_API TextEncoder {
  public:
-  // Texts that are computed together, unless encode() is given another number.
+  // Texts that are computed together at most, unless encode() is given another number.
   static constexpr std::int64_t default_batch_size = 32;
 
   // Reads the model in `folder`: config.json, model.safetensors, and tokenizer.json or vocab.txt; as far as they are

@@ -134,6 +134,16 @@ std::vector<std::size_t> longest_first(std::span<const TokenIds> tokens) {
   return order;
 }
 
+// The first texts of those that are left, sorted by length, that are computed together: none is shorter than half of
+// the longest, so that less than half of a batch is padding.
+std::span<const std::size_t> next_batch(std::span<const TokenIds> tokens, std::span<const std::size_t> left,
+                                        std::int64_t batch_size) {
+  const std::size_t longest = tokens[left.front()].size();
+  std::size_t count = 1;
+  while (count < left.size() && std::cmp_less(count, batch_size) && 2 * tokens[left[count]].size() >= longest) ++count;
+  return left.first(count);
+}
+
 template <class Text>
 Tensor encode_texts(const TextEncoderParts& parts, std::span<const Text> texts, std::int64_t batch_size,
                     const Context& context) {
@@ -143,11 +153,11 @@ Tensor encode_texts(const TextEncoderParts& parts, std::span<const Text> texts, 
   const std::vector<TokenIds> tokens = tokenize(parts, texts, context, executor);
   const auto dim = static_cast<std::size_t>(parts.model.options().hidden_size);
   std::vector<float> vectors(texts.size() * dim);
-  std::vector<std::size_t> order = longest_first(tokens);
+  const std::vector<std::size_t> order = longest_first(tokens);
   std::span<const std::size_t> left(order);
   while (!left.empty()) {
     context.check("encode", executor);
-    const std::span<const std::size_t> batch = left.first(std::min(left.size(), static_cast<std::size_t>(batch_size)));
+    const std::span<const std::size_t> batch = next_batch(tokens, left, batch_size);
     const std::vector<float> rows = encode_batch(parts, padded(tokens, batch, weights)).template to_cpu<float>();
     for (std::size_t i = 0; i < batch.size(); ++i) {
       std::copy_n(rows.data() + i * dim, dim, vectors.data() + batch[i] * dim);

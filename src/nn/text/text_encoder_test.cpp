@@ -283,7 +283,7 @@ TEST(TextEncoderTest, WeightsOf16BitsGiveNearlyTheSame) {
 TEST(TextEncoderTest, ReportsProgressAndCanBeCancelled) {
   const RandomModel model;
   const TextEncoder encoder = model.load();
-  const std::vector<std::string> texts = random_texts(10);
+  const std::vector<std::string> texts(10, "a b c");
   std::vector<std::uint64_t> done;
   CancelSource source;
   const Context context = Context().with_cancel(source).with_progress([&](const Progress& progress) {
@@ -294,6 +294,15 @@ TEST(TextEncoderTest, ReportsProgressAndCanBeCancelled) {
   });
   EXPECT_ERROR(static_cast<void>(encoder.encode(texts, 4, context)), ErrorCode::cancelled);
   EXPECT_EQ(done, (std::vector<std::uint64_t>{4, 8}));
+}
+
+TEST(TextEncoderTest, ComputesTextsOfLikeLengthTogether) {
+  const RandomModel model;
+  const std::vector<std::string> texts = {"a", "a b c d e f g", "", "a b c d", "a b c"};
+  std::vector<std::uint64_t> done;
+  const Context context = Context().with_progress([&](const Progress& progress) { done.push_back(progress.done); });
+  static_cast<void>(model.load().encode(texts, 32, context));
+  EXPECT_EQ(done, (std::vector<std::uint64_t>{3, 5})) << "9, 6 and 5 tokens, then 3 and 2";
 }
 
 TEST(TextEncoderTest, RejectsInputsAndOptionsOutOfRange) {
