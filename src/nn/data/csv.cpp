@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/utf8.hpp"
-#include "nn/data/parsed_file.hpp"
+#include "nn/parsed_file.hpp"
 #include "vectis/array/tensor.hpp"
 #include "vectis/nn/readers.hpp"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "nn/data/parsed_file.hpp"
+#include "nn/parsed_file.hpp"
 #include "vectis/array/tensor.hpp"
 #include "vectis/nn/readers.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "nn/data/parsed_file.hpp"
+#include "nn/parsed_file.hpp"
 #include "vectis/array/operations.hpp"
 #include "vectis/array/tensor.hpp"
 #include "vectis/base/file.hpp"

@@ -17,7 +17,7 @@
 
 #include "base/utf8.hpp"
 #include "nn/check.hpp"
-#include "nn/data/parsed_file.hpp"
+#include "nn/parsed_file.hpp"
 #include "nn/text/json_value.hpp"
 #include "vectis/base/file.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/utf8.hpp"
-#include "nn/data/parsed_file.hpp"
+#include "nn/parsed_file.hpp"
 
 namespace vectis::inline v0_1::nn {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "nn/check.hpp"
-#include "nn/data/parsed_file.hpp"
+#include "nn/parsed_file.hpp"
 #include "nn/text/text_encoder_config.hpp"
 #include "vectis/array/exchange.hpp"
 #include "vectis/array/operations.hpp"

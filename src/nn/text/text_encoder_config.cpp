@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "nn/data/parsed_file.hpp"
+#include "nn/parsed_file.hpp"
 #include "nn/text/config_fields.hpp"
 #include "nn/text/json_value.hpp"
 #include "vectis/base/os.hpp"

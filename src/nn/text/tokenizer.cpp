@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "nn/check.hpp"
-#include "nn/data/parsed_file.hpp"
+#include "nn/parsed_file.hpp"
 #include "nn/text/bert_words.hpp"
 #include "nn/text/tokenizer_parts.hpp"
 #include "nn/text/unicode.hpp"

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "nn/data/parsed_file.hpp"
+#include "nn/parsed_file.hpp"
 #include "nn/text/bert_words.hpp"
 #include "nn/text/config_fields.hpp"
 #include "nn/text/json_value.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "nn/data/parsed_file.hpp"
+#include "nn/parsed_file.hpp"
 #include "nn/text/config_fields.hpp"
 #include "nn/text/json_value.hpp"
 #include "nn/text/tokenizer_parts.hpp"

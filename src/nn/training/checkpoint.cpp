@@ -13,7 +13,7 @@
 #include "base/load_file.hpp"
 #include "base/utf8.hpp"
 #include "nn/check.hpp"
-#include "nn/data/parsed_file.hpp"
+#include "nn/parsed_file.hpp"
 #include "vectis/base/file.hpp"
 
 namespace vectis::inline v0_1::nn {
