@@ -4,6 +4,7 @@
 
 #include "tests/arrays_devices/fixture.hpp"
 #include "tests/nn/layer_cases.hpp"
+#include "tests/support/model.hpp"
 
 namespace vectis::test {
 
@@ -49,6 +50,16 @@ TEST_P(EveryNetworkDevice, ComputesRecurrentLayers) { expect_as_on_host(CaseGrou
 TEST_P(EveryNetworkDevice, ComputesAttention) { expect_as_on_host(CaseGroup::attention); }
 TEST_P(EveryNetworkDevice, ComputesActivations) { expect_as_on_host(CaseGroup::activations); }
 TEST_P(EveryNetworkDevice, ComputesLosses) { expect_as_on_host(CaseGroup::losses); }
+
+TEST_P(EveryNetworkDevice, ComputesVectorsOfTexts) {
+  const std::vector<std::string> texts = {"A cat sleeps.", "The central bank raised interest rates again.", ""};
+  const std::string model = model_folder();
+  const nn::TextEncoder on_host = nn::TextEncoder::load(model, {.where = {.device = host()}});
+  const nn::TextEncoder there = nn::TextEncoder::load(model, {.where = {.device = target()}});
+  EXPECT_EQ(there.device(), target());
+  const Tensor difference = absolute(there.encode(texts) - on_host.encode(texts));
+  EXPECT_LT(array::max(difference).item(), 1e-5);
+}
 
 INSTANTIATE_TEST_SUITE_P(Devices, EveryNetworkDevice, testing::ValuesIn(array_devices()), case_name);
 

@@ -175,6 +175,21 @@ void add_attention(std::vector<LayerCase>& cases) {
   cases.push_back(layer(
       "decoder", {{{2, 3, 8}}, {{2, 5, 8}}}, [=](Generator& r) { return nn::TransformerDecoder(2, 8, 2, r, pre); },
       decoder));
+  const nn::BertOptions bert{.vocab_size = 9,
+                             .hidden_size = 8,
+                             .num_hidden_layers = 2,
+                             .num_attention_heads = 2,
+                             .intermediate_size = 12,
+                             .max_position_embeddings = 6,
+                             .type_vocab_size = 2,
+                             .hidden_dropout_prob = 0,
+                             .attention_probs_dropout_prob = 0};
+  cases.push_back(layer(
+      "bert", {integers({2, 5}, 9), integers({2, 5}, 2), booleans({2, 5})},
+      [=](Generator& r) { return nn::Bert(bert, r); },
+      [=](nn::Bert& module, Inputs x) {
+        return Outputs{module.forward(x[0], {.padding = all_but_first(x[2]), .token_types = x[1]})};
+      }));
 }
 
 void add_activations(std::vector<LayerCase>& cases) {

@@ -24,6 +24,44 @@ class RMSNorm(nn.Module):
         return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5) * self.weight
 
 
+class Bert(nn.Module):
+    """BertModel of Hugging Face without its pooler."""
+
+    def __init__(self, features, heads, hidden, layers):
+        super().__init__()
+        self.heads = heads
+        norm = lambda: nn.LayerNorm(features, eps=1e-12)
+        dense = lambda: nn.Linear(features, features)
+        self.embeddings = nn.ModuleDict({
+            "word_embeddings": nn.Embedding(9, features), "position_embeddings": nn.Embedding(6, features),
+            "token_type_embeddings": nn.Embedding(2, features), "LayerNorm": norm()})
+        self.encoder = nn.ModuleDict({"layer": nn.ModuleList(nn.ModuleDict({
+            "attention": nn.ModuleDict({
+                "self": nn.ModuleDict({name: dense() for name in ("query", "key", "value")}),
+                "output": nn.ModuleDict({"dense": dense(), "LayerNorm": norm()})}),
+            "intermediate": nn.ModuleDict({"dense": nn.Linear(features, hidden)}),
+            "output": nn.ModuleDict({"dense": nn.Linear(hidden, features), "LayerNorm": norm()})})
+            for _ in range(layers))})
+
+    def attend(self, parts, x, padding):
+        split = lambda part: parts[part](x).unflatten(2, (self.heads, -1)).transpose(1, 2)
+        query, key, value = (split(name) for name in ("query", "key", "value"))
+        scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
+        weights = scores.masked_fill(padding[:, None, None], -math.inf).softmax(-1)
+        return (weights @ value).transpose(1, 2).flatten(2)
+
+    def forward(self, ids, types, padding):
+        parts = self.embeddings
+        x = parts["LayerNorm"](parts["word_embeddings"](ids) + parts["token_type_embeddings"](types)
+                               + parts["position_embeddings"](torch.arange(ids.shape[1])))
+        for layer in self.encoder["layer"]:
+            attention, output = layer["attention"]["output"], layer["output"]
+            attended = attention["dense"](self.attend(layer["attention"]["self"], x, padding))
+            x = attention["LayerNorm"](x + attended)
+            x = output["LayerNorm"](x + output["dense"](F.gelu(layer["intermediate"]["dense"](x))))
+        return x
+
+
 class Empty(nn.Module):
     """A function as a module without parameters."""
 
@@ -124,6 +162,9 @@ def cases():
         "encoder": (nn.TransformerEncoder(encoder_layer, 2, nn.LayerNorm(8)), [sequence], encode),
         "decoder_layer": (nn.TransformerDecoderLayer(**post), [(2, 3, 8), sequence], decode),
         "decoder": (nn.TransformerDecoder(decoder_layer, 2, nn.LayerNorm(8)), [(2, 3, 8), sequence], decode),
+        "bert": (
+            Bert(8, 2, 12, 2), [((2, 5), INTEGER, 9), ((2, 5), INTEGER, 2), ((2, 5), BOOLEAN, 0)],
+            lambda m, ids, types, padding: [m(ids, types, all_but_first(padding))]),
         "leaky_relu_0.2": (nn.LeakyReLU(0.2), [(4, 7)], plain),
         "elu_0.7": (nn.ELU(0.7), [(4, 7)], plain),
     }

@@ -156,7 +156,9 @@ Bert load_bert(const std::string& folder, const array::TensorOptions& where, DTy
   Generator random(0, where);
   Bert model(read_bert_config(folder + "/config.json"), random);
   convert_to(model, type);
-  load_bert_state(model, load_safetensors(folder + "/model.safetensors"));
+  const std::string weights = folder + "/model.safetensors";
+  const StateDict state = load_safetensors(weights);
+  in_layer(weights, [&] { load_bert_state(model, state); });
   eval(model);
   return model;
 }
