@@ -1,6 +1,8 @@
 #include "nn/text/added_tokens.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "nn/text/unicode.hpp"
@@ -29,9 +31,12 @@ TokenPosition with_spaces(std::u32string_view text, TokenPosition at, const Adde
 
 }  // namespace
 
-AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
-  std::erase_if(tokens_, [](const AddedToken& token) { return token.content.empty(); });
-  std::ranges::stable_sort(tokens_, std::ranges::greater(), &AddedToken::content);
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens) {
+  std::map<std::u32string, AddedToken, std::greater<>> by_content;
+  for (AddedToken& token : tokens) {
+    if (!token.content.empty()) by_content.try_emplace(token.content, std::move(token));
+  }
+  for (auto& [content, token] : by_content) tokens_.push_back(std::move(token));
 }
 
 const AddedToken* AddedTokens::find_at(std::u32string_view text, std::size_t at) const noexcept {

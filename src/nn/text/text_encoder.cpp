@@ -130,7 +130,7 @@ std::vector<std::size_t> longest_first(std::span<const TokenIds> tokens) {
   std::vector<std::size_t> order(tokens.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::erase_if(order, [&](std::size_t text) { return tokens[text].empty(); });
-  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t text) { return tokens[text].size(); });
+  std::ranges::sort(order, {}, [&](std::size_t text) { return std::pair(-std::ssize(tokens[text]), text); });
   return order;
 }
 

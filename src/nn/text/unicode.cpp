@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "nn/check.hpp"
 
@@ -90,13 +93,26 @@ void append_decomposition(std::u32string& text, char32_t c) {
   for (std::size_t i = 0; std::cmp_less(i, count); ++i) text += static_cast<char32_t>(parts.at(i));
 }
 
-// Sorts each run of combining marks by their classes (Unicode 3.11, D109). utf8proc's own sort is quadratic.
+// Sorts combining marks by their classes; those of one class stay in their order.
+void sort_marks(std::span<char32_t> marks) {
+  struct Mark {
+    std::uint16_t order;  // its combining class
+    std::size_t position;
+    char32_t character;
+  };
+  std::vector<Mark> sorted;
+  for (const char32_t c : marks) sorted.push_back({combining_class(c), sorted.size(), c});
+  std::ranges::sort(sorted, {}, [](const Mark& mark) { return std::pair(mark.order, mark.position); });
+  std::ranges::transform(sorted, marks.begin(), &Mark::character);
+}
+
+// Sorts each run of combining marks (Unicode 3.11, D109). utf8proc's own sort is quadratic.
 void order_marks(std::u32string& text) {
   const auto is_mark = [](char32_t c) { return combining_class(c) != 0; };
   for (auto begin = text.begin(); begin != text.end();) {
     begin = std::find_if(begin, text.end(), is_mark);
     const auto end = std::find_if_not(begin, text.end(), is_mark);
-    std::stable_sort(begin, end, [](char32_t a, char32_t b) { return combining_class(a) < combining_class(b); });
+    if (end - begin > 1) sort_marks({begin, end});
     begin = end;
   }
 }
