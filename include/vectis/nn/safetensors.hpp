@@ -19,19 +19,19 @@ using SafeTensorsMetadata = std::map<std::string, std::string, std::less<>>;
 
 // What a file has. A value.
 struct SafeTensors {
-  StateDict tensors;  // on the CPU, in the order of their elements in the file
+  StateDict tensors;  // in the order of their elements in the file
   SafeTensorsMetadata metadata;
 };
 
-// Returns the content of the file at `path`. Throws CorruptData when the file is not as the format demands: at least
-// what Hugging Face's reader refuses, and also an unknown member, an empty name, a name that occurs twice, and an
-// element of type BOOL other than 0 and 1. Throws Unsupported for an element type that arrays do not have, such as U16
-// or F8_E4M3, and Io when the file cannot be read.
-VECTIS_API SafeTensors read_safetensors(const std::string& path);
+// Returns the content of the file at `path`, with tensors on the CPU unless `where` has a device. Throws CorruptData
+// when the file is not as the format demands: at least what Hugging Face's reader refuses, and also an unknown member,
+// an empty name, a name that occurs twice, and an element of type BOOL other than 0 and 1. Throws Unsupported for an
+// element type that arrays or the device do not have, such as U16 or F8_E4M3, and Io when the file cannot be read.
+VECTIS_API SafeTensors read_safetensors(const std::string& path, const array::TensorOptions& where = {});
 // Returns the content of the bytes of a file. Throws as read_safetensors does.
-VECTIS_API SafeTensors parse_safetensors(std::span<const std::byte> bytes);
+VECTIS_API SafeTensors parse_safetensors(std::span<const std::byte> bytes, const array::TensorOptions& where = {});
 // Returns the tensors of the file at `path`. Throws as read_safetensors does.
-VECTIS_API StateDict load_safetensors(const std::string& path);
+VECTIS_API StateDict load_safetensors(const std::string& path, const array::TensorOptions& where = {});
 
 // Writes tensors and texts. The bytes are those that Hugging Face's library writes: tensors by decreasing size of their
 // elements, then by name. Texts are in the order of their names, which that library does not promise. Throws

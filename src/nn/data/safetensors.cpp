@@ -194,13 +194,13 @@ void check_layout(const std::vector<HeaderEntry>& entries, std::size_t bytes) {
   if (end != bytes) throw_corrupt_header(fmt::format("{} bytes follow the last tensor", bytes - end));
 }
 
-Tensor tensor_in(std::span<const std::byte> bytes, const HeaderEntry& entry) {
+Tensor tensor_in(std::span<const std::byte> bytes, const HeaderEntry& entry, const array::TensorOptions& where) {
   const auto elements =
       bytes.subspan(static_cast<std::size_t>(entry.begin), static_cast<std::size_t>(entry.end - entry.begin));
   if (entry.type == DType::boolean && std::ranges::any_of(elements, [](std::byte b) { return b > std::byte{1}; })) {
     throw_corrupt_entry(entry.name, "has an element of type BOOL that is neither 0 nor 1");
   }
-  return Tensor::from_bytes(elements, entry.type, entry.shape);
+  return Tensor::from_bytes(elements, entry.type, entry.shape, where);
 }
 
 std::size_t type_index(const Tensor& x) {
@@ -261,7 +261,7 @@ std::string header_of(const std::vector<const StateDict::Entry*>& entries, const
 
 }  // namespace
 
-SafeTensors parse_safetensors(std::span<const std::byte> bytes) {
+SafeTensors parse_safetensors(std::span<const std::byte> bytes, const array::TensorOptions& where) {
   const auto [text, elements] = split_file(bytes);
   if (!text.starts_with('{')) throw_corrupt_header("the header does not begin with '{'");
   const JsonValue header = JsonValue::parse(load_op, text, header_limits);
@@ -269,13 +269,19 @@ SafeTensors parse_safetensors(std::span<const std::byte> bytes) {
   if (const JsonValue* const metadata = header.find(metadata_name)) content.metadata = metadata_of(*metadata);
   const std::vector<HeaderEntry> entries = entries_of(*header.object());
   check_layout(entries, elements.size());
-  for (const HeaderEntry& entry : entries) content.tensors.add(std::string(entry.name), tensor_in(elements, entry));
+  for (const HeaderEntry& entry : entries) {
+    content.tensors.add(std::string(entry.name), tensor_in(elements, entry, where));
+  }
   return content;
 }
 
-SafeTensors read_safetensors(const std::string& path) { return parse_file(load_op, path, parse_safetensors); }
+SafeTensors read_safetensors(const std::string& path, const array::TensorOptions& where) {
+  return parse_file(load_op, path, [&](std::span<const std::byte> bytes) { return parse_safetensors(bytes, where); });
+}
 
-StateDict load_safetensors(const std::string& path) { return read_safetensors(path).tensors; }
+StateDict load_safetensors(const std::string& path, const array::TensorOptions& where) {
+  return read_safetensors(path, where).tensors;
+}
 
 void save_safetensors(ByteWriter& writer, const StateDict& state, const SafeTensorsMetadata& metadata) {
   const std::vector<const StateDict::Entry*> entries = in_file_order(state);

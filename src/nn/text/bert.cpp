@@ -7,6 +7,7 @@
 
 #include "nn/check.hpp"
 #include "nn/text/bert_sizes.hpp"
+#include "vectis/array/exchange.hpp"
 #include "vectis/array/operations.hpp"
 #include "vectis/nn/attention.hpp"
 #include "vectis/nn/dropout.hpp"
@@ -157,7 +158,7 @@ Bert load_bert(const std::string& folder, const array::TensorOptions& where, DTy
   Bert model(read_bert_config(folder + "/config.json"), random);
   convert_to(model, type);
   const std::string weights = folder + "/model.safetensors";
-  const StateDict state = load_safetensors(weights);
+  const StateDict state = load_safetensors(weights, {.runtime = &array::runtime_of(model.word_embeddings.weight)});
   in_layer(weights, [&] { load_bert_state(model, state); });
   eval(model);
   return model;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <numeric>
 #include <span>
@@ -15,58 +14,15 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/model.hpp"
+#include "tests/support/random_text_model.hpp"
 #include "tests/support/seed.hpp"
-#include "tests/support/temporary_folder.hpp"
 #include "vectis/array/operations.hpp"
 #include "vectis/base/random.hpp"
-#include "vectis/nn/safetensors.hpp"
 
 namespace vectis::nn {
 namespace {
 
-// A model of random weights in a folder, whose words are "a" to "j".
-class RandomModel {
- public:
-  static constexpr BertOptions sizes{.vocab_size = 14,
-                                     .hidden_size = 12,
-                                     .num_hidden_layers = 2,
-                                     .num_attention_heads = 3,
-                                     .intermediate_size = 20,
-                                     .max_position_embeddings = 9,
-                                     .type_vocab_size = 2};
-
-  RandomModel() {
-    write("config.json",
-          R"({"model_type":"bert","vocab_size":14,"hidden_size":12,"num_hidden_layers":2,"num_attention_heads":3,)"
-          R"("intermediate_size":20,"max_position_embeddings":9,"type_vocab_size":2,"hidden_act":"gelu"})");
-    write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\n");
-    write("modules.json", R"([{"type":"sentence_transformers.models.Transformer","path":""},)"
-                          R"({"type":"sentence_transformers.models.Pooling","path":"1_Pooling"},)"
-                          R"({"type":"sentence_transformers.models.Normalize","path":"2_Normalize"}])");
-    write_pooling(R"("pooling_mode_mean_tokens":true)");
-    Generator random(test::seed());
-    Bert model(sizes, random);
-    for (Tensor* parameter : parameters(model)) *parameter = random.normal(parameter->shape(), 0, 0.4);
-    state_ = state_dict(model);
-    save_safetensors(folder_.path("model.safetensors"), state_);
-  }
-
-  void write(const std::string& name, std::string_view text) const {
-    std::filesystem::create_directories(std::filesystem::path(folder_.path(name)).parent_path());
-    std::ofstream(folder_.path(name)) << text;
-  }
-  void write_pooling(const std::string& members) const { write("1_Pooling/config.json", "{" + members + "}"); }
-  void remove(const std::string& name) const { std::filesystem::remove_all(folder_.path(name)); }
-
-  [[nodiscard]] TextEncoder load(const TextEncoderOptions& options = {}) const {
-    return TextEncoder::load(folder_.folder().string(), options);
-  }
-  [[nodiscard]] const StateDict& state() const noexcept { return state_; }
-
- private:
-  test::TemporaryFolder folder_;
-  StateDict state_;
-};
+using test::RandomTextModel;
 
 // The same network as plain loops in double precision.
 class PlainBert {
@@ -204,8 +160,8 @@ std::vector<std::string> random_texts(std::size_t count) {
 }
 
 TEST(TextEncoderTest, EqualsPlainLoopsForEveryPooling) {
-  const RandomModel model;
-  const PlainBert plain(RandomModel::sizes, model.state());
+  const RandomTextModel model;
+  const PlainBert plain(RandomTextModel::sizes, model.state());
   const std::vector<std::string> texts = random_texts(40);
   for (const TextPooling pooling : {TextPooling::mean, TextPooling::cls, TextPooling::max}) {
     const TextEncoder encoder = model.load({.pooling = pooling, .normalize = false});
@@ -218,7 +174,7 @@ TEST(TextEncoderTest, EqualsPlainLoopsForEveryPooling) {
 }
 
 TEST(TextEncoderTest, ReadsTheConfigurationOfTheFolder) {
-  const RandomModel model;
+  const RandomTextModel model;
   EXPECT_EQ(model.load().pooling(), TextPooling::mean);
   EXPECT_TRUE(model.load().normalizes());
   EXPECT_EQ(model.load().dim(), 12);
@@ -241,7 +197,7 @@ TEST(TextEncoderTest, ReadsTheConfigurationOfTheFolder) {
 }
 
 TEST(TextEncoderTest, BatchesChangeNothingButRounding) {
-  const RandomModel model;
+  const RandomTextModel model;
   const TextEncoder encoder = model.load();
   const std::vector<std::string> texts = random_texts(23);
   const Tensor expected = encoder.encode(texts, 1);
@@ -255,13 +211,13 @@ TEST(TextEncoderTest, BatchesChangeNothingButRounding) {
 }
 
 TEST(TextEncoderTest, NormalizedVectorsHaveLengthOne) {
-  const RandomModel model;
+  const RandomTextModel model;
   const Tensor lengths = norm(model.load().encode(random_texts(9)), {1});
   EXPECT_LT(array::max(absolute(lengths - 1)).item(), 1e-6);
 }
 
 TEST(TextEncoderTest, TextsWithoutTokensAreZeros) {
-  const RandomModel model;
+  const RandomTextModel model;
   EXPECT_EQ(model.load().encode(std::span<const std::string>()).shape(), Shape({0, 12}));
   model.write("tokenizer.json", R"({"model":{"type":"WordPiece","vocab":{"[UNK]":1,"a":4}},"normalizer":null,)"
                                 R"("pre_tokenizer":{"type":"BertPreTokenizer"},"post_processor":null})");
@@ -273,7 +229,7 @@ TEST(TextEncoderTest, TextsWithoutTokensAreZeros) {
 }
 
 TEST(TextEncoderTest, WeightsOf16BitsGiveNearlyTheSame) {
-  const RandomModel model;
+  const RandomTextModel model;
   const std::vector<std::string> texts = random_texts(9);
   const Tensor vectors = model.load({.dtype = DType::bfloat16}).encode(texts);
   EXPECT_EQ(vectors.dtype(), DType::float32);
@@ -281,7 +237,7 @@ TEST(TextEncoderTest, WeightsOf16BitsGiveNearlyTheSame) {
 }
 
 TEST(TextEncoderTest, ReportsProgressAndCanBeCancelled) {
-  const RandomModel model;
+  const RandomTextModel model;
   const TextEncoder encoder = model.load();
   const std::vector<std::string> texts(10, "a b c");
   std::vector<std::uint64_t> done;
@@ -297,7 +253,7 @@ TEST(TextEncoderTest, ReportsProgressAndCanBeCancelled) {
 }
 
 TEST(TextEncoderTest, ComputesTextsOfLikeLengthTogether) {
-  const RandomModel model;
+  const RandomTextModel model;
   const std::vector<std::string> texts = {"a", "a b c d e f g", "", "a b c d", "a b c"};
   std::vector<std::uint64_t> done;
   const Context context = Context().with_progress([&](const Progress& progress) { done.push_back(progress.done); });
@@ -306,7 +262,7 @@ TEST(TextEncoderTest, ComputesTextsOfLikeLengthTogether) {
 }
 
 TEST(TextEncoderTest, RejectsInputsAndOptionsOutOfRange) {
-  const RandomModel model;
+  const RandomTextModel model;
   const TextEncoder encoder = model.load();
   const std::vector<std::string> texts = {"a", "b\xff"};
   EXPECT_ERROR(static_cast<void>(encoder.encode(texts)), ErrorCode::invalid_input, "text 1", "byte 1 of 2");
@@ -328,7 +284,7 @@ struct HostileFile {
 class HostileTextEncoderTest : public testing::TestWithParam<HostileFile> {};
 
 TEST_P(HostileTextEncoderTest, IsRejected) {
-  const RandomModel model;
+  const RandomTextModel model;
   model.write(GetParam().name, GetParam().text);
   EXPECT_ERROR(static_cast<void>(model.load()), GetParam().code, GetParam().message);
 }
@@ -364,7 +320,7 @@ INSTANTIATE_TEST_SUITE_P(
         HostileFile{"tokenizer_config.json", R"({"model_max_length":0})", corrupt, "model_max_length"}));
 
 TEST(TextEncoderTest, RejectsCapitalsThatTheTokenizerWouldKeep) {
-  const RandomModel model;
+  const RandomTextModel model;
   model.write("tokenizer_config.json", R"({"do_lower_case":false})");
   model.write("sentence_bert_config.json", R"({"do_lower_case":true})");
   EXPECT_ERROR(static_cast<void>(model.load()), ErrorCode::unsupported, "do_lower_case");
@@ -382,7 +338,7 @@ TEST(TextEncoderTest, FindsTextsOfLikeMeaningByARealModel) {
 }
 
 TEST(TextEncoderConcurrent, ThreadsShareAnEncoder) {
-  const RandomModel model;
+  const RandomTextModel model;
   const TextEncoder encoder = model.load();
   const std::vector<std::string> texts = random_texts(20);
   const std::vector<float> expected = encoder.encode(texts, 4).to_cpu<float>();
