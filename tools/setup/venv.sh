@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 pins=(tools/requirements.txt tools/constraints.txt tools/models.txt)
 stamp=build/venv/pins.sha256
-if [[ -x build/venv/bin/pytest && -f "$stamp" ]] && sha256sum --status -c "$stamp"; then
+if [[ -x build/venv/bin/pytest && -f "$stamp" && "$(sha256sum "${pins[@]}")" == "$(<"$stamp")" ]]; then
   echo "setup: build/venv is current"
   exit 0
 fi
