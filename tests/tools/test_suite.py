@@ -23,6 +23,16 @@ def test_what_failed_tests_printed_is_found():
     assert len(found) <= 1 + suite.FAILED_LINES and not any("GPU" in line for line in found)
 
 
+def test_commits_sanitize_other_parts_of_long_programs_and_all_of_others():
+    names = ["nn.Adam.Steps", *(f"search.Graph.Finds/{i}  # GetParam() = {i}" for i in range(1000)),
+             "arrays_devices.Devices/EveryArrayDevice.Adds/opencl", "fuzz.read_npy"]
+    found = [suite.sanitized(names, commit) for commit in range(40)]
+    assert all({1, len(names)} <= set(numbers) and len(names) - 1 not in numbers for numbers in found)
+    assert all(180 < len(numbers) < 330 for numbers in found)
+    assert set().union(*found) == set(range(1, len(names) + 1)) - {len(names) - 1}
+    assert suite.sanitized([name.replace("GetParam() = ", "0x") for name in names], 7) == found[7]
+
+
 def test_digest_changes_with_a_compiled_file_only(planted, monkeypatch):
     monkeypatch.setattr(suite, "ROOT", planted.root)
     before = suite.compiled_inputs()
@@ -36,7 +46,7 @@ def test_debug_build_is_skipped_only_for_inputs_that_compiled(planted, monkeypat
     monkeypatch.setattr(suite, "ROOT", planted.root)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     built = []
-    monkeypatch.setattr(suite, "build", built.append)
+    monkeypatch.setattr(suite, "build", lambda preset, *targets: built.append(preset))
     suite.debug()
     suite.debug()
     assert built == ["debug"]
