@@ -31,10 +31,10 @@ TokenPosition with_spaces(std::u32string_view text, TokenPosition at, const Adde
 
 }  // namespace
 
-AddedTokens::AddedTokens(std::vector<AddedToken> tokens) {
+AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens) {
   std::map<std::u32string, AddedToken, std::greater<>> by_content;
-  for (AddedToken& token : tokens) {
-    if (!token.content.empty()) by_content.try_emplace(token.content, std::move(token));
+  for (const AddedToken& token : tokens) {
+    if (!token.content.empty()) by_content.try_emplace(token.content, token);
   }
   for (auto& [content, token] : by_content) tokens_.push_back(std::move(token));
 }

@@ -32,7 +32,7 @@ class AddedTokens {
  public:
   AddedTokens() = default;
   // Tokens without content are left out, and those whose content an earlier one has.
-  explicit AddedTokens(std::vector<AddedToken> tokens);
+  explicit AddedTokens(const std::vector<AddedToken>& tokens);
 
   // Splits a text at the tokens in it: the leftmost first, and of those that begin at one character the longest. The
   // parts are views of `text`, none of which is empty.

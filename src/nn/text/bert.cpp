@@ -19,8 +19,7 @@ namespace {
 
 constexpr std::string_view bert_op = "bert";
 
-// Passes valid options on, so that they are checked before members are made of them.
-const BertOptions& checked(const BertOptions& options) {
+void check_options(const BertOptions& options) {
   for (const BertSize& size : bert_sizes) {
     const std::int64_t value = options.*size.field;
     if (value >= 1 && value <= size.max) continue;
@@ -33,7 +32,6 @@ const BertOptions& checked(const BertOptions& options) {
   check_not_negative(bert_op, "layer_norm_eps", options.layer_norm_eps);
   check_dropout(bert_op, options.hidden_dropout_prob);
   check_dropout(bert_op, options.attention_probs_dropout_prob);
-  return options;
 }
 
 LayerNorm norm_of(const BertOptions& options, const Generator& random) {
@@ -60,7 +58,7 @@ std::string name_in_bert(std::string_view name, std::string_view prefix) {
 }  // namespace
 
 BertLayer::BertLayer(const BertOptions& options, Generator& random)
-    : query(checked(options).hidden_size, options.hidden_size, random),
+    : query((check_options(options), options.hidden_size), options.hidden_size, random),
       key(options.hidden_size, options.hidden_size, random),
       value(options.hidden_size, options.hidden_size, random),
       attention_output(options.hidden_size, options.hidden_size, random),
@@ -104,7 +102,7 @@ void BertLayer::visit(Visitor& visitor) {
 }
 
 Bert::Bert(const BertOptions& given, Generator& random)
-    : word_embeddings(checked(given).vocab_size, given.hidden_size, random),
+    : word_embeddings((check_options(given), given.vocab_size), given.hidden_size, random),
       position_embeddings(given.max_position_embeddings, given.hidden_size, random),
       token_type_embeddings(given.type_vocab_size, given.hidden_size, random),
       embeddings_norm(norm_of(given, random)),

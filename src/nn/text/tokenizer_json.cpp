@@ -165,8 +165,8 @@ void read_added_tokens(const ConfigFields& file, TokenizerParts& parts) {
     token.content = normalize(std::move(token.content), parts.normalization);
     as_normalized.push_back(std::move(token));
   }
-  parts.as_written = AddedTokens(std::move(as_written));
-  parts.as_normalized = AddedTokens(std::move(as_normalized));
+  parts.as_written = AddedTokens(as_written);
+  parts.as_normalized = AddedTokens(as_normalized);
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ TokenizerParts parts_of_vocabulary(std::span<const std::string> tokens, const Vo
   const std::int32_t id_max = vocabulary.id_max();
   return {.normalization = options.normalization,
           .pieces = {std::move(vocabulary), {.unknown = unknown}},
-          .as_written = AddedTokens(std::move(added)),
+          .as_written = AddedTokens(added),
           .before = {begin},
           .behind = {end},
           .id_max = id_max};
