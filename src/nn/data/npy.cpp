@@ -129,10 +129,10 @@ class HeaderParser {
 };
 
 DType type_of(std::string_view text) {
-  const char order = text.empty() ? ' ' : text.front();
   for (const auto& [name, type] : npy_types) {
-    const bool has_order = size_of(type) > 1;
-    if (text.substr(1) == name && (order == '<' || order == '>' || (!has_order && order == '|'))) return type;
+    if (text.empty() || text.substr(1) != name) continue;
+    const char order = text.front();
+    if (order == '<' || order == '>' || (order == '|' && size_of(type) == 1)) return type;
   }
   throw Error(ErrorCode::unsupported, npy_op,
               fmt::format("'{}' is not an element type of arrays; convert it in NumPy, for instance by "

@@ -140,6 +140,8 @@ TEST(NpyTest, RejectsHostileHeaders) {
                "dictionary");
   EXPECT_ERROR(parse_npy(npy("{'descr': '<u2', 'fortran_order': False, 'shape': (4,)}", 8)), ErrorCode::unsupported,
                "<u2", "astype");
+  EXPECT_ERROR(parse_npy(npy("{'descr': '', 'fortran_order': False, 'shape': (0,)}", 0)), ErrorCode::unsupported,
+               "'' is not an element type");
   EXPECT_ERROR(parse_npy(npy("{'descr': '|b1', 'fortran_order': False, 'shape': (8,)}", 8, 2)), ErrorCode::corrupt_data,
                "bool");
   std::vector<std::byte> future = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 8);
