@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nn/check.hpp"
+#include "nn/heads.hpp"
 #include "vectis/array/operations.hpp"
 #include "vectis/nn/dense.hpp"
 #include "vectis/nn/dropout.hpp"
@@ -37,11 +38,6 @@ Tensor later_keys(const Tensor& scores) {
       array::arange(static_cast<double>(keys - queries), static_cast<double>(keys), 1, DType::int32, here);
   const Tensor key_at = array::arange(0, static_cast<double>(keys), 1, DType::int32, here);
   return array::less(query_at.reshape({queries, 1}), key_at);
-}
-
-// (batch, sequence, heads * features) as (batch, heads, sequence, features).
-Tensor by_heads(const Tensor& x, std::int64_t heads) {
-  return swapaxes(x.reshape({x.extent(0), x.extent(1), heads, x.extent(2) / heads}), 1, 2);
 }
 
 }  // namespace
@@ -107,7 +103,7 @@ Tensor MultiHeadAttention::attend(const Tensor& query, const Tensor& key, const 
     }
   }
   const Tensor attended = scaled_dot_product_attention(queries, keys, values, mask, options.dropout, mode_of_call);
-  const Tensor result = linear(swapaxes(attended, 1, 2).reshape(query.shape()), out_proj_weight, out_proj_bias);
+  const Tensor result = linear(joined_heads(attended), out_proj_weight, out_proj_bias);
   if (cache != nullptr) *cache = {keys, values};
   return result;
 }

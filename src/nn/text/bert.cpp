@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nn/check.hpp"
+#include "nn/heads.hpp"
 #include "nn/text/bert_sizes.hpp"
 #include "vectis/array/exchange.hpp"
 #include "vectis/array/operations.hpp"
@@ -38,10 +39,6 @@ LayerNorm norm_of(const BertOptions& options, const Generator& random) {
   return LayerNorm({options.hidden_size}, {.epsilon = options.layer_norm_eps, .where = random.options()});
 }
 
-Tensor in_heads(const Tensor& x, std::int64_t heads) {
-  return swapaxes(x.reshape({x.extent(0), x.extent(1), heads, x.extent(2) / heads}), 1, 2);
-}
-
 // The name of a tensor of Hugging Face's files in Bert; empty for one of another part.
 std::string name_in_bert(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return {};
@@ -72,11 +69,10 @@ BertLayer::BertLayer(const BertOptions& options, Generator& random)
       attention_dropout_(options.attention_probs_dropout_prob) {}
 
 Tensor BertLayer::attend(const Tensor& x, const Tensor& padding, const Mode& mode) const {
-  const auto projected = [&](const Dense& dense) { return in_heads(dense.forward(x, mode), heads_); };
+  const auto projected = [&](const Dense& dense) { return by_heads(dense.forward(x, mode), heads_); };
   const Tensor attended = scaled_dot_product_attention(projected(query), projected(key), projected(value),
                                                        {.key_padding = padding}, attention_dropout_, mode);
-  const Tensor joined = swapaxes(attended, 1, 2).reshape(x.shape());
-  return dropout(attention_output.forward(joined, mode), dropout_, mode);
+  return dropout(attention_output.forward(joined_heads(attended), mode), dropout_, mode);
 }
 
 Tensor BertLayer::feed_forward(const Tensor& x, const Mode& mode) const {

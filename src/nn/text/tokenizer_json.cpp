@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "nn/parsed_file.hpp"
@@ -79,15 +80,19 @@ void check_pre_tokenizer(const ConfigFields& file) {
              "BertPreTokenizer");
 }
 
+// Returns the number of a token; empty for a value that is none.
+std::optional<std::int32_t> token_id(const JsonValue& value) {
+  const std::optional<std::int64_t> id = value.integer();
+  if (!id || *id < token_ids.min || *id > token_ids.max) return std::nullopt;
+  return static_cast<std::int32_t>(*id);
+}
+
 // The member of a pair ["[CLS]", 101] of BertProcessing.
 std::int32_t id_of_pair(const ConfigFields& processor, std::string_view name) {
   const JsonValue::Array& pair = processor.array_at(name);
-  const std::optional<std::int64_t> id = pair.size() == 2 ? pair[1].integer() : std::nullopt;
-  if (!id || *id < token_ids.min || *id > token_ids.max) {
-    throw_corrupt_file(tokenizer_op,
-                       fmt::format("{} of the post-processor is no pair of a token and its number", name));
-  }
-  return static_cast<std::int32_t>(*id);
+  const std::optional<std::int32_t> id = pair.size() == 2 ? token_id(pair[1]) : std::nullopt;
+  if (id) return *id;
+  throw_corrupt_file(tokenizer_op, fmt::format("{} of the post-processor is no pair of a token and its number", name));
 }
 
 // Appends the numbers of a special token of a TemplateProcessing.
@@ -101,11 +106,9 @@ void append_special(const ConfigFields& processor, const JsonValue& step, std::v
   const ConfigFields known(tokenizer_op, "the special tokens of the post-processor", processor.at("special_tokens"));
   const ConfigFields entry(tokenizer_op, "a special token", known.at(token.string_at("id")));
   for (const JsonValue& id : entry.array_at("ids")) {
-    const std::optional<std::int64_t> number = id.integer();
-    if (!number || *number < token_ids.min || *number > token_ids.max) {
-      throw_corrupt_file(tokenizer_op, "an id of a special token is no number of a token");
-    }
-    ids.push_back(static_cast<std::int32_t>(*number));
+    const std::optional<std::int32_t> number = token_id(id);
+    if (!number) throw_corrupt_file(tokenizer_op, "an id of a special token is no number of a token");
+    ids.push_back(*number);
   }
 }
 
